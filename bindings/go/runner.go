@@ -129,6 +129,12 @@ type RunnerOptions struct {
 	// folder: POPXL_CACHE_DIR or POPART_CACHE_DIR, else poprt in XDG_CACHE_HOME or ~/.cache. "": that of the
 	// executable. Since 1.0.
 	ExecutionPrecision string
+	// The largest number of bytes of memory that the shapes which are compiled on demand may need for one run each,
+	// with the inputs and outputs of a request, without the shape that was compiled ahead. A request whose shape needs
+	// more is refused with invalid_argument, and the message contains the needed and the allowed bytes. To make room
+	// for a shape, the least recently used ones are removed. 0: no limit; negative: half of the memory of the computer
+	// or, if that is smaller, of the limit of the process's control group. Since 1.0.
+	MaxShapeMemory int64
 	// </options:runner>
 }
 
@@ -185,6 +191,7 @@ func (o RunnerOptions) fill(raw native.RawRunnerOptions) {
 	raw.SetVerify(number(o.Verify))
 	raw.SetMax_shapes(o.MaxShapes)
 	raw.Set_execution_precision(o.ExecutionPrecision)
+	raw.SetMax_shape_memory(o.MaxShapeMemory)
 }
 
 // </options:runner_functions>

@@ -106,6 +106,7 @@ struct RunnerOptions {
     f.integer("replication_factor", &o.replication_factor);
     f.integer("overlap_io", &o.overlap_io);
     f.integer("max_shapes", &o.max_shapes);
+    f.integer("max_shape_memory", &o.max_shape_memory);
     f.integer("batches_per_step", &o.batches_per_step);
     o.faults = f.text("faults");
     o.numerics = f.text("numerics");

@@ -500,6 +500,7 @@ struct raw_runner_options {
   int64_t device_wait_sleep_ns;
   int32_t verify;
   int32_t max_shapes;
+  int64_t max_shape_memory;
   // </options:runner>
 };
 %extend raw_runner_options {

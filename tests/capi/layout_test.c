@@ -183,7 +183,8 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_runner_options, verify, 224);
   AT(poprt_runner_options, max_shapes, 228);
   AT(poprt_runner_options, execution_precision, 232);
-  assert_int_equal(sizeof(poprt_runner_options), 240);
+  AT(poprt_runner_options, max_shape_memory, 240);
+  assert_int_equal(sizeof(poprt_runner_options), 248);
 
   AT(poprt_replica_device, replica, 0);
   AT(poprt_replica_device, device, 8);

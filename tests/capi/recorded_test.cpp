@@ -357,7 +357,8 @@ TEST_F(Recorded, FieldsOfRunnerOptions) {
       FIELD(Runner, replication_factor), FIELD(Runner, overlap_io), FIELD(Runner, batches_per_step),
       FIELD(Runner, device_wait_timeout_ns), FIELD(Runner, device_wait_sleep_ns),
       FIELD(Runner, faults), FIELD(Runner, numerics), FIELD(Runner, load), FIELD(Runner, verify),
-      FIELD(Runner, max_shapes), FIELD(Runner, execution_precision));
+      FIELD(Runner, max_shapes), FIELD(Runner, execution_precision),
+      FIELD(Runner, max_shape_memory));
   Runner batching = sized<Runner>();
   batching.use_batching_dim = 1;
   altered<Runner>("poprt_runner_create, batching", batching, make_runner,

@@ -140,6 +140,14 @@ namespace Poprt
         /// Null or "": that of the executable. Since 1.0.</summary>
         public string ExecutionPrecision { get; set; }
 
+        /// <summary>The largest number of bytes of memory that the shapes which are compiled on demand may need for one
+        /// run each, with the inputs and outputs of a request, without the shape that was compiled ahead. A request
+        /// whose shape needs more is refused with invalid_argument, and the message contains the needed and the allowed
+        /// bytes. To make room for a shape, the least recently used ones are removed. 0: no limit; negative: half of
+        /// the memory of the computer or, if that is smaller, of the limit of the process's control group. Since
+        /// 1.0.</summary>
+        public long MaxShapeMemory { get; set; }
+
         private void FillFields(RawRunnerOptions raw)
         {
             raw.threads = Threads;
@@ -168,6 +176,7 @@ namespace Poprt
             raw.verify = Verify ? 1 : 0;
             raw.max_shapes = MaxShapes;
             raw.set_execution_precision(ExecutionPrecision ?? "");
+            raw.max_shape_memory = MaxShapeMemory;
         }
         // </options:runner>
 

@@ -147,6 +147,7 @@ class RunnerConfig(_TimedConfig):
             "replication_factor": self._get("replication_factor", None) or 0,
             "overlap_io": int(self._get("overlap_io", False)),
             "max_shapes": self._get("max_shapes", 0),
+            "max_shape_memory": self._get("max_shape_memory", 0),
             "batches_per_step": self._get("batches_per_step", 0),
             "faults": self._get("faults", None),
             "numerics": self._get("numerics", None),
@@ -280,6 +281,12 @@ class RuntimeConfig(RunnerConfig):
     #: How many shapes of a model whose shapes are compiled on demand are kept, without the one that was compiled ahead.
     #: Beyond it, the least recently used shape is removed. 0: 16. Since 1.0.
     max_shapes: int = 0
+    #: The largest number of bytes of memory that the shapes which are compiled on demand may need for one run each,
+    #: with the inputs and outputs of a request, without the shape that was compiled ahead. A request whose shape needs
+    #: more is refused with invalid_argument, and the message contains the needed and the allowed bytes. To make room
+    #: for a shape, the least recently used ones are removed. 0: no limit; negative: half of the memory of the computer
+    #: or, if that is smaller, of the limit of the process's control group. Since 1.0.
+    max_shape_memory: int = 0
     # </options:runner>
     _aliases = {"replica_to_device": "replica_id_to_device", "replicaIdToDevice": "replica_id_to_device"}
 

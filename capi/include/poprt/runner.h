@@ -175,6 +175,13 @@ typedef struct poprt_runner_options {
    * f16. Weights are packed once and kept in the cache folder: POPXL_CACHE_DIR or POPART_CACHE_DIR,
    * else poprt in XDG_CACHE_HOME or ~/.cache. Null: that of the executable. Since 1.0. */
   const char* execution_precision;
+  /* The largest number of bytes of memory that the shapes which are compiled on demand may need for
+   * one run each, with the inputs and outputs of a request, without the shape that was compiled
+   * ahead. A request whose shape needs more is refused with invalid_argument, and the message
+   * contains the needed and the allowed bytes. To make room for a shape, the least recently used
+   * ones are removed. 0: no limit; negative: half of the memory of the computer or, if that is
+   * smaller, of the limit of the process's control group. Since 1.0. */
+  int64_t max_shape_memory;
   /* </options:runner> */
 } poprt_runner_options;
 

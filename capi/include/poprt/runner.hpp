@@ -170,6 +170,13 @@ struct RuntimeConfig {
   // How many shapes of a model whose shapes are compiled on demand are kept, without the one that
   // was compiled ahead. Beyond it, the least recently used shape is removed. 0: 16. Since 1.0.
   int32_t maxShapes = 0;
+  // The largest number of bytes of memory that the shapes which are compiled on demand may need for
+  // one run each, with the inputs and outputs of a request, without the shape that was compiled
+  // ahead. A request whose shape needs more is refused with invalid_argument, and the message
+  // contains the needed and the allowed bytes. To make room for a shape, the least recently used
+  // ones are removed. 0: no limit; negative: half of the memory of the computer or, if that is
+  // smaller, of the limit of the process's control group. Since 1.0.
+  int64_t maxShapeMemory = 0;
   // </options:runner>
 };
 
@@ -290,6 +297,7 @@ struct RunnerOptions {
         c.requestTracepointsBufferSize == 0 ? -1 : c.requestTracepointsBufferSize;
     o.replication_factor = c.replicationFactor;
     o.max_shapes = c.maxShapes;
+    o.max_shape_memory = c.maxShapeMemory;
     o.overlap_io = c.overlapIO;
     o.batches_per_step = c.batchesPerStep;
     for (const auto& [id, device] : c.replicaIdToDevice)

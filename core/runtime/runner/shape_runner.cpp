@@ -12,10 +12,12 @@
 #include <thread>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "device/device_manager.h"
 #include "program/shards.h"
+#include "program/shared_weights.h"
 #include "runtime/queue/deadline_watch.h"
 #include "runtime/runner/open_sizes.h"
 #include "runtime/runner/padded_rows.h"
@@ -53,6 +55,7 @@ struct KeptShape {
   std::optional<PaddableRows> rows;
   bool ahead = false, from_cache = false;
   uint64_t compile_ns = 0;
+  uint64_t memory = 0;  // for one run, in bytes
   Failure failure;
 
   std::atomic<uint64_t> used{0}, requests{0}, padded{0};
@@ -102,6 +105,15 @@ void check_interface(const OpenSizes& open, const Sizes& sizes, const Model& mod
          "cannot be compiled on demand: give `shapes` fixed and `input_shape`");
 }
 
+// The bytes of tensors of these shapes. Open dimensions count as 1.
+uint64_t bytes_of(const std::vector<program::OpenAnchor>& anchors,
+                  const std::vector<Shape>& shapes) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < anchors.size(); i++)
+    sum = checked_add(sum, dtype_bytes(anchors[i].dtype, element_count(shapes[i])));
+  return sum;
+}
+
 bool keeps_state(const Model& model) {
   if (model.program().state_bytes > 0) return true;
   const program::Shards shards = program::shards_of(model.program());
@@ -131,7 +143,10 @@ struct ShapeRunner::State : std::enable_shared_from_this<State> {
   void compile_next(std::unique_lock<std::mutex>& lock);
   void make_ready(KeptShape& shape);
   RunnerConfig config_for(const Model& model) const;
-  void keep_within_limit(const KeptShape& added);
+  uint64_t memory_of(const Model& model) const;
+  void check_memory(uint64_t bytes) const;
+  void check_request(const Sizes& sizes) const;
+  void keep_within_limits(const KeptShape& added);
   bool drop_removed(std::unique_lock<std::mutex>& lock);
   void answer(std::unique_ptr<Waiting> waiting, KeptShape& shape) noexcept;
   void fail_waiting(std::unique_ptr<Waiting> waiting, const Failure& failure) noexcept;
@@ -193,6 +208,10 @@ ShapePtr ShapeRunner::State::find(const Sizes& sizes) {
       s->used.store(now, std::memory_order_relaxed);
       return s;
     }
+  check_request(sizes);
+  if (to_compile.size() >= kMostWaiting)
+    fail(ErrorCode::resource_exhausted, "{} shapes wait for their compilation; try again later",
+         to_compile.size());
   start_thread();
   auto made = std::make_shared<KeptShape>(sizes);
   made->used.store(now, std::memory_order_relaxed);
@@ -322,7 +341,6 @@ void ShapeRunner::State::compile_next(std::unique_lock<std::mutex>& lock) {
     std::erase(shapes, shape);
   } else {
     (shape->from_cache ? totals.from_cache : totals.compiled)++;
-    keep_within_limit(*shape);
   }
   auto waiting = std::exchange(shape->waiting, {});
   changed.notify_all();
@@ -342,6 +360,13 @@ void ShapeRunner::State::make_ready(KeptShape& shape) {
     fail(ErrorCode::unimplemented,
          "the model keeps state from run to run, which several shapes of it would not share: give "
          "`shapes` fixed and `input_shape`");
+  shape.memory = memory_of(*compiled.model);
+  check_memory(shape.memory);
+  {
+    std::unique_lock lock(mutex);
+    keep_within_limits(shape);
+    drop_removed(lock);
+  }
   shape.from_cache = compiled.from_cache;
   shape.rows = paddable_rows(open, *compiled.model, shape.sizes);
   RunnerConfig own = config_for(*compiled.model);
@@ -362,19 +387,54 @@ RunnerConfig ShapeRunner::State::config_for(const Model& model) const {
   return own;
 }
 
+void ShapeRunner::State::check_memory(uint64_t bytes) const {
+  if (config.max_memory > 0 && bytes > config.max_memory)
+    fail(ErrorCode::invalid_argument,
+         "one run needs {} bytes of memory, and `max_shape_memory` allows {}", bytes,
+         config.max_memory);
+}
+
+// Refuses a shape whose inputs and outputs alone need too much memory, before it is compiled.
+void ShapeRunner::State::check_request(const Sizes& sizes) const {
+  if (config.max_memory == 0 || (ahead && ahead->sizes == sizes)) return;
+  try {
+    uint64_t bytes = bytes_of(open.shapes().inputs, open.inputs(sizes));
+    if (const auto known = open.outputs(sizes))
+      bytes = checked_add(bytes, bytes_of(open.shapes().outputs, *known));
+    check_memory(bytes);
+  } catch (Error& e) {
+    e.add_context(open.text(sizes));
+    throw;
+  }
+}
+
+// The bytes that a shape needs for one run of every replica, and for one request.
+uint64_t ShapeRunner::State::memory_of(const Model& model) const {
+  const auto replicas = static_cast<uint64_t>(std::max(config.runner.replication_factor, 1));
+  uint64_t bytes = checked_mul(model.program().arena_bytes, replicas);
+  for (const auto* anchors : {&model.inputs(), &model.outputs()})
+    for (const program::Anchor& a : *anchors)
+      if (a.name != program::kSharedWeights) bytes = checked_add(bytes, a.bytes());
+  return bytes;
+}
+
+// Removes the least recently used shapes, so that there is room for `added`, which is not ready.
 // Requires the mutex.
-void ShapeRunner::State::keep_within_limit(const KeptShape& added) {
+void ShapeRunner::State::keep_within_limits(const KeptShape& added) {
   for (;;) {
     ShapePtr oldest;
-    size_t ready = 0;
+    size_t ready = 1;
+    uint64_t memory = added.memory;
     for (const ShapePtr& s : shapes) {
       if (!s->is_ready()) continue;
       ready++;
-      if (s.get() != &added && (!oldest || s->used.load(std::memory_order_relaxed) <
-                                               oldest->used.load(std::memory_order_relaxed)))
+      memory += s->memory;
+      if (!oldest ||
+          s->used.load(std::memory_order_relaxed) < oldest->used.load(std::memory_order_relaxed))
         oldest = s;
     }
-    if (ready <= std::max<size_t>(config.max_shapes, 1) || !oldest) return;
+    const bool fits = config.max_memory == 0 || memory <= config.max_memory;
+    if ((fits && ready <= std::max<size_t>(config.max_shapes, 1)) || !oldest) return;
     std::erase(shapes, oldest);
     totals.removed++;
     removed.push_back(std::move(oldest));
@@ -529,6 +589,7 @@ ModelRunner* ShapeRunner::ahead() const {
 std::vector<Shape> ShapeRunner::output_shapes(std::span<const InputBinding> inputs) const {
   State& s = *state_;
   const Sizes sizes = s.open.of_request(inputs, s.first());
+  s.check_request(sizes);
   if (const auto known = s.open.outputs(sizes)) return *known;
   const ShapePtr shape = s.find(sizes);
   if (!shape->is_ready()) s.wait_for(*shape);

@@ -31,6 +31,9 @@ struct ShapeRunnerConfig {
   RunnerConfig runner;  // of the runner of each shape
   // The largest number of shapes that are kept, without the one that was compiled ahead; 0 is as 1.
   size_t max_shapes = kDefaultShapes;
+  // The largest number of bytes that these shapes may need together: of each, the memory for one
+  // run of every replica, and one request with its outputs. 0: no limit.
+  uint64_t max_memory = 0;
 };
 
 // The statistics of one shape.
@@ -54,9 +57,10 @@ struct ShapesStatistics {
 // * if the compiler has proved that rows of the first dimension do not affect each other
 //   (program/batch_rows.h), a larger shape computes the request, padded with zeros;
 // * other requests of the shape wait: execute() blocks, and execute_async() does not.
-// If more than max_shapes are kept, the least recently used one is removed when its requests are
-// done. A shape that fails to compile fails the requests that wait for it; the next request of the
-// shape compiles it again.
+// If more than max_shapes are kept, or they need more than max_memory, the least recently used one
+// is removed when its requests are done. A shape that needs more alone is refused
+// (invalid_argument). A shape that fails to compile fails the requests that wait for it; the next
+// request of the shape compiles it again.
 //
 // Each shape has separate memory for one run. Its weights are those of the first shape as far as
 // they are equal (program/shared_weights.h).
@@ -68,6 +72,9 @@ struct ShapesStatistics {
 // Requests are not merged, so batching_dim must be off. Frozen inputs have one shape.
 class ShapeRunner final : public BaseRunner {
  public:
+  // How many shapes may wait for their compilation, which a caller that gives up does not end.
+  static constexpr size_t kMostWaiting = 1024;
+
   // `ahead` was compiled at one shape and is never removed. If it is null, no device is in use
   // until the first request. Throws invalid_argument for an unsuitable configuration, unimplemented
   // if `ahead` has other inputs or outputs than `shapes`, and the errors of ModelRunner.
@@ -91,7 +98,8 @@ class ShapeRunner final : public BaseRunner {
   using BaseRunner::execute;
   using BaseRunner::execute_async;
   // Throw the errors of ModelRunner and of the compilation, and invalid_argument for shapes that
-  // contradict each other or the model.
+  // contradict each other or the model, or that need more than max_memory; resource_exhausted if
+  // kMostWaiting shapes wait for their compilation.
   void execute(std::span<const InputBinding> inputs,
                std::span<const OutputBinding> outputs) override;
   RequestPtr execute_async(std::span<const InputBinding> inputs,

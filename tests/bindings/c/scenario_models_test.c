@@ -311,7 +311,8 @@ void scenario_68_replicas_with_caches(void** state) {
 }
 
 /* A runner of affine whose shapes are compiled on demand, with a cache in `folder`. */
-static poprt_runner* on_demand(char* folder, int64_t batch, int32_t max_shapes) {
+static poprt_runner* on_demand(char* folder, int64_t batch, int32_t max_shapes,
+                               int64_t max_shape_memory) {
   assert_non_null(mkdtemp(folder));
   poprt_compile_options o = {0};
   o.struct_size = sizeof o;
@@ -324,6 +325,7 @@ static poprt_runner* on_demand(char* folder, int64_t batch, int32_t max_shapes) 
   options.struct_size = sizeof options;
   options.threads = 1;
   options.max_shapes = max_shapes;
+  options.max_shape_memory = max_shape_memory;
   poprt_runner* r = NULL;
   OK(poprt_runner_create(e, &options, &r));
   poprt_executable_free(e);
@@ -356,7 +358,7 @@ static void check_statistics(poprt_runner* r, const char* part) {
 void scenario_80_any_shape(void** state) {
   (void)state;
   char folder[] = "/tmp/poprt_scenario_XXXXXX";
-  poprt_runner* r = on_demand(folder, 0, 0);
+  poprt_runner* r = on_demand(folder, 0, 0, 0);
   check_rows(r, 3);
   check_rows(r, 1);
   check_rows(r, 3);
@@ -370,7 +372,7 @@ void scenario_80_any_shape(void** state) {
 void scenario_81_batch_compiled_ahead(void** state) {
   (void)state;
   char folder[] = "/tmp/poprt_scenario_XXXXXX";
-  poprt_runner* r = on_demand(folder, 2, 0);
+  poprt_runner* r = on_demand(folder, 2, 0, 0);
   assert_int_equal(poprt_anchor_shape(poprt_runner_input(r, 0))[0], 2);
   check_rows(r, 2);
   check_rows(r, 5);
@@ -381,7 +383,7 @@ void scenario_81_batch_compiled_ahead(void** state) {
 void scenario_82_warm_up(void** state) {
   (void)state;
   char folder[] = "/tmp/poprt_scenario_XXXXXX";
-  poprt_runner* r = on_demand(folder, 0, 0);
+  poprt_runner* r = on_demand(folder, 0, 0, 0);
   OK(poprt_runner_warm_up(r, "x=8,4/9,4"));
   check_statistics(r, "\"compiled\": 2");
   FAILS(poprt_runner_warm_up(r, "z=2,4"), POPRT_NOT_FOUND, "z");
@@ -404,7 +406,7 @@ static void check_dimensions(poprt_runner* r, const char* on_demand, const char*
 void scenario_112_open_dimensions(void** state) {
   (void)state;
   char folder[] = "/tmp/poprt_scenario_XXXXXX";
-  poprt_runner* r = on_demand(folder, 2, 0);
+  poprt_runner* r = on_demand(folder, 2, 0, 0);
   check_dimensions(r, "\"on_demand\": true", "\"N\"");
   remove_cache(r, folder);
   poprt_executable* e = affine();
@@ -438,12 +440,25 @@ void scenario_83_shape_sets(void** state) {
 void scenario_84_shapes_are_removed(void** state) {
   (void)state;
   char folder[] = "/tmp/poprt_scenario_XXXXXX";
-  poprt_runner* r = on_demand(folder, 0, 1);
+  poprt_runner* r = on_demand(folder, 0, 1, 0);
   check_rows(r, 1);
   check_rows(r, 2);
   check_rows(r, 3);
   check_rows(r, 4);
   check_statistics(r, "\"removed\": 3");
+  remove_cache(r, folder);
+}
+
+void scenario_123_memory_of_shapes(void** state) {
+  (void)state;
+  char folder[] = "/tmp/poprt_scenario_XXXXXX";
+  poprt_runner* r = on_demand(folder, 0, 0, 4096);
+  check_rows(r, 3);
+  static float x[4000], y[4000];
+  const poprt_input in = {"x", 0, x, sizeof x};
+  const poprt_output out = {"y", 0, y, sizeof y};
+  FAILS(poprt_runner_execute(r, &in, 1, &out, 1), POPRT_INVALID_ARGUMENT, "32000 bytes");
+  check_rows(r, 3);
   remove_cache(r, folder);
 }
 

@@ -82,6 +82,7 @@ void scenario_82_warm_up(void** state);
 void scenario_83_shape_sets(void** state);
 void scenario_112_open_dimensions(void** state);
 void scenario_84_shapes_are_removed(void** state);
+void scenario_123_memory_of_shapes(void** state);
 void scenario_93_precision_of_a_runner(void** state);
 void scenario_68_replicas_with_caches(void** state);
 /* The scenarios of generator_test.c. */

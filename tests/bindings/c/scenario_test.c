@@ -669,6 +669,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_83_shape_sets),
       cmocka_unit_test(scenario_112_open_dimensions),
       cmocka_unit_test(scenario_84_shapes_are_removed),
+      cmocka_unit_test(scenario_123_memory_of_shapes),
       cmocka_unit_test(scenario_93_precision_of_a_runner),
       cmocka_unit_test(scenario_90_estimate),
       cmocka_unit_test(scenario_91_an_estimate_in_the_executable),

@@ -475,6 +475,16 @@ TEST(scenario, s84_shapes_are_removed) {
   EXPECT_NE(json.find("\"removed\": 3"), std::string::npos) << json;
 }
 
+TEST(scenario, s123_memory_of_shapes) {
+  RuntimeConfig c = config();
+  c.maxShapeMemory = 4096;
+  OnDemand on_demand({}, c);
+  check_rows(*on_demand.runner, 3);
+  fails([&] { check_rows(*on_demand.runner, 1000); }, ErrorCode::invalid_argument,
+        {"32000 bytes", "4096"});
+  check_rows(*on_demand.runner, 3);
+}
+
 TEST(scenario, s93_precision_of_a_runner) {
   CompilerOptions options;
   options.inputShape = {{"x", {2, 4}}};

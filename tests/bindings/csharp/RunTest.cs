@@ -574,6 +574,17 @@ public sealed class RunTest
     }
 
     [Test]
+    public void Scenario123MemoryOfShapes()
+    {
+        using (ModelRunner runner = OnDemand(new CompilerOptions(), new RuntimeConfig { MaxShapeMemory = 4096 }))
+        {
+            CheckRows(runner, 3);
+            Fails(ErrorCode.InvalidArgument, () => CheckRows(runner, 1000), "32000 bytes", "4096");
+            CheckRows(runner, 3);
+        }
+    }
+
+    [Test]
     public void SlicesOfMemoryAreUsedWhereTheyAre()
     {
         using (ModelRunner runner = AffineRunner())

@@ -110,6 +110,13 @@ func TestScenario84ShapesAreRemoved(t *testing.T) {
 	}
 }
 
+func TestScenario123MemoryOfShapes(t *testing.T) {
+	r := loaded(t, model("affine.onnx"), nil, &poprt.RunnerOptions{MaxShapeMemory: 4096})
+	checkRows(t, r, 3)
+	fails(t, r.Execute(in(counting(4000)), out(make([]float32, 4000))), poprt.InvalidArgument, "32000 bytes", "4096")
+	checkRows(t, r, 3)
+}
+
 func TestScenario100APopefFileAtAnyShape(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "affine.popef")
 	load := func(source bool, precision poprt.Precision) (*poprt.Executable, error) {

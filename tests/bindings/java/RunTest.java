@@ -641,6 +641,16 @@ class RunTest extends Scenarios {
     }
   }
 
+  @Test
+  void scenario_123_memory_of_shapes(@TempDir Path cache) {
+    try (ModelRunner runner =
+        onDemand(cache, new CompilerOptions(), new RuntimeConfig().maxShapeMemory(4096))) {
+      checkRows(runner, 3);
+      fails(ErrorCode.INVALID_ARGUMENT, () -> checkRows(runner, 1000), "32000 bytes", "4096");
+      checkRows(runner, 3);
+    }
+  }
+
   /** A partial batch runs when its time is over, independent of the time between rows. */
   @Test
   void theTimeoutOfABatch() {

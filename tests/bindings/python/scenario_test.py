@@ -764,6 +764,13 @@ for _ in range(8):
         shapes = runner.statistics()["shapes"]
         self.assertEqual((shapes["removed"], len(shapes["kept"]), shapes["kept"][0]["sizes"]), (3, 1, {"N": 4}))
 
+    def test_scenario_123_memory_of_shapes(self):
+        runner = self.on_demand(max_shape_memory=4096)
+        self.check_rows(runner, 3)
+        with self.fails([poprt.errors.InvalidArgumentError], "32000 bytes", "4096"):
+            self.check_rows(runner, 1000)
+        self.check_rows(runner, 3)
+
     def test_scenario_100_a_popef_file_at_any_shape(self):
         folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, folder)

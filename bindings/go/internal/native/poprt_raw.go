@@ -219,16 +219,16 @@ typedef long long swig_type_193;
 typedef long long swig_type_194;
 typedef long long swig_type_195;
 typedef long long swig_type_196;
-typedef _gostring_ swig_type_197;
+typedef long long swig_type_197;
 typedef long long swig_type_198;
-typedef long long swig_type_199;
-typedef _gostring_ swig_type_200;
-typedef _gostring_ swig_type_201;
+typedef _gostring_ swig_type_199;
+typedef long long swig_type_200;
+typedef long long swig_type_201;
 typedef _gostring_ swig_type_202;
 typedef _gostring_ swig_type_203;
 typedef _gostring_ swig_type_204;
-typedef long long swig_type_205;
-typedef long long swig_type_206;
+typedef _gostring_ swig_type_205;
+typedef _gostring_ swig_type_206;
 typedef long long swig_type_207;
 typedef long long swig_type_208;
 typedef long long swig_type_209;
@@ -252,60 +252,60 @@ typedef long long swig_type_226;
 typedef long long swig_type_227;
 typedef long long swig_type_228;
 typedef long long swig_type_229;
-typedef _gostring_ swig_type_230;
-typedef _gostring_ swig_type_231;
+typedef long long swig_type_230;
+typedef long long swig_type_231;
 typedef _gostring_ swig_type_232;
-typedef long long swig_type_233;
-typedef long long swig_type_234;
+typedef _gostring_ swig_type_233;
+typedef _gostring_ swig_type_234;
 typedef long long swig_type_235;
-typedef _gostring_ swig_type_236;
+typedef long long swig_type_236;
 typedef long long swig_type_237;
-typedef long long swig_type_238;
-typedef _gostring_ swig_type_239;
-typedef _gostring_ swig_type_240;
+typedef _gostring_ swig_type_238;
+typedef long long swig_type_239;
+typedef long long swig_type_240;
 typedef _gostring_ swig_type_241;
 typedef _gostring_ swig_type_242;
 typedef _gostring_ swig_type_243;
-typedef long long swig_type_244;
-typedef long long swig_type_245;
+typedef _gostring_ swig_type_244;
+typedef _gostring_ swig_type_245;
 typedef long long swig_type_246;
 typedef long long swig_type_247;
 typedef long long swig_type_248;
 typedef long long swig_type_249;
-typedef _goslice_ swig_type_250;
+typedef long long swig_type_250;
 typedef long long swig_type_251;
 typedef _goslice_ swig_type_252;
 typedef long long swig_type_253;
-typedef long long swig_type_254;
+typedef _goslice_ swig_type_254;
 typedef long long swig_type_255;
-typedef _gostring_ swig_type_256;
-typedef _gostring_ swig_type_257;
+typedef long long swig_type_256;
+typedef long long swig_type_257;
 typedef _gostring_ swig_type_258;
 typedef _gostring_ swig_type_259;
-typedef long long swig_type_260;
+typedef _gostring_ swig_type_260;
 typedef _gostring_ swig_type_261;
 typedef long long swig_type_262;
 typedef _gostring_ swig_type_263;
 typedef long long swig_type_264;
 typedef _gostring_ swig_type_265;
-typedef _gostring_ swig_type_266;
-typedef long long swig_type_267;
-typedef long long swig_type_268;
+typedef long long swig_type_266;
+typedef _gostring_ swig_type_267;
+typedef _gostring_ swig_type_268;
 typedef long long swig_type_269;
-typedef _goslice_ swig_type_270;
+typedef long long swig_type_270;
 typedef long long swig_type_271;
-typedef long long swig_type_272;
+typedef _goslice_ swig_type_272;
 typedef long long swig_type_273;
 typedef long long swig_type_274;
-typedef _gostring_ swig_type_275;
+typedef long long swig_type_275;
 typedef long long swig_type_276;
-typedef long long swig_type_277;
-typedef _gostring_ swig_type_278;
+typedef _gostring_ swig_type_277;
+typedef long long swig_type_278;
 typedef long long swig_type_279;
-typedef long long swig_type_280;
-typedef _gostring_ swig_type_281;
+typedef _gostring_ swig_type_280;
+typedef long long swig_type_281;
 typedef long long swig_type_282;
-typedef long long swig_type_283;
+typedef _gostring_ swig_type_283;
 typedef long long swig_type_284;
 typedef long long swig_type_285;
 typedef long long swig_type_286;
@@ -313,10 +313,10 @@ typedef long long swig_type_287;
 typedef long long swig_type_288;
 typedef long long swig_type_289;
 typedef long long swig_type_290;
-typedef _gostring_ swig_type_291;
-typedef _gostring_ swig_type_292;
-typedef long long swig_type_293;
-typedef long long swig_type_294;
+typedef long long swig_type_291;
+typedef long long swig_type_292;
+typedef _gostring_ swig_type_293;
+typedef _gostring_ swig_type_294;
 typedef long long swig_type_295;
 typedef long long swig_type_296;
 typedef long long swig_type_297;
@@ -325,41 +325,41 @@ typedef long long swig_type_299;
 typedef long long swig_type_300;
 typedef long long swig_type_301;
 typedef long long swig_type_302;
-typedef _gostring_ swig_type_303;
+typedef long long swig_type_303;
 typedef long long swig_type_304;
-typedef long long swig_type_305;
+typedef _gostring_ swig_type_305;
 typedef long long swig_type_306;
 typedef long long swig_type_307;
 typedef long long swig_type_308;
 typedef long long swig_type_309;
 typedef long long swig_type_310;
-typedef _gostring_ swig_type_311;
-typedef _gostring_ swig_type_312;
-typedef _goslice_ swig_type_313;
-typedef long long swig_type_314;
-typedef long long swig_type_315;
-typedef _gostring_ swig_type_316;
+typedef long long swig_type_311;
+typedef long long swig_type_312;
+typedef _gostring_ swig_type_313;
+typedef _gostring_ swig_type_314;
+typedef _goslice_ swig_type_315;
+typedef long long swig_type_316;
 typedef long long swig_type_317;
-typedef long long swig_type_318;
+typedef _gostring_ swig_type_318;
 typedef long long swig_type_319;
 typedef long long swig_type_320;
 typedef long long swig_type_321;
 typedef long long swig_type_322;
 typedef long long swig_type_323;
-typedef _gostring_ swig_type_324;
-typedef _gostring_ swig_type_325;
+typedef long long swig_type_324;
+typedef long long swig_type_325;
 typedef _gostring_ swig_type_326;
 typedef _gostring_ swig_type_327;
-typedef long long swig_type_328;
-typedef long long swig_type_329;
-typedef _gostring_ swig_type_330;
-typedef _gostring_ swig_type_331;
-typedef _goslice_ swig_type_332;
-typedef long long swig_type_333;
-typedef long long swig_type_334;
-typedef _goslice_ swig_type_335;
+typedef _gostring_ swig_type_328;
+typedef _gostring_ swig_type_329;
+typedef long long swig_type_330;
+typedef long long swig_type_331;
+typedef _gostring_ swig_type_332;
+typedef _gostring_ swig_type_333;
+typedef _goslice_ swig_type_334;
+typedef long long swig_type_335;
 typedef long long swig_type_336;
-typedef long long swig_type_337;
+typedef _goslice_ swig_type_337;
 typedef long long swig_type_338;
 typedef long long swig_type_339;
 typedef long long swig_type_340;
@@ -369,34 +369,34 @@ typedef long long swig_type_343;
 typedef long long swig_type_344;
 typedef long long swig_type_345;
 typedef long long swig_type_346;
-typedef _gostring_ swig_type_347;
+typedef long long swig_type_347;
 typedef long long swig_type_348;
-typedef long long swig_type_349;
+typedef _gostring_ swig_type_349;
 typedef long long swig_type_350;
 typedef long long swig_type_351;
 typedef long long swig_type_352;
 typedef long long swig_type_353;
-typedef _gostring_ swig_type_354;
+typedef long long swig_type_354;
 typedef long long swig_type_355;
-typedef long long swig_type_356;
+typedef _gostring_ swig_type_356;
 typedef long long swig_type_357;
 typedef long long swig_type_358;
 typedef long long swig_type_359;
 typedef long long swig_type_360;
 typedef long long swig_type_361;
 typedef long long swig_type_362;
-typedef _goslice_ swig_type_363;
+typedef long long swig_type_363;
 typedef long long swig_type_364;
-typedef _gostring_ swig_type_365;
+typedef _goslice_ swig_type_365;
 typedef long long swig_type_366;
-typedef long long swig_type_367;
-typedef _gostring_ swig_type_368;
+typedef _gostring_ swig_type_367;
+typedef long long swig_type_368;
 typedef long long swig_type_369;
-typedef long long swig_type_370;
-typedef _gostring_ swig_type_371;
-typedef _gostring_ swig_type_372;
-typedef long long swig_type_373;
-typedef long long swig_type_374;
+typedef _gostring_ swig_type_370;
+typedef long long swig_type_371;
+typedef long long swig_type_372;
+typedef _gostring_ swig_type_373;
+typedef _gostring_ swig_type_374;
 typedef long long swig_type_375;
 typedef long long swig_type_376;
 typedef long long swig_type_377;
@@ -405,23 +405,23 @@ typedef long long swig_type_379;
 typedef long long swig_type_380;
 typedef long long swig_type_381;
 typedef long long swig_type_382;
-typedef _gostring_ swig_type_383;
+typedef long long swig_type_383;
 typedef long long swig_type_384;
-typedef long long swig_type_385;
+typedef _gostring_ swig_type_385;
 typedef long long swig_type_386;
 typedef long long swig_type_387;
-typedef _gostring_ swig_type_388;
-typedef _gostring_ swig_type_389;
-typedef long long swig_type_390;
-typedef long long swig_type_391;
+typedef long long swig_type_388;
+typedef long long swig_type_389;
+typedef _gostring_ swig_type_390;
+typedef _gostring_ swig_type_391;
 typedef long long swig_type_392;
-typedef _gostring_ swig_type_393;
+typedef long long swig_type_393;
 typedef long long swig_type_394;
-typedef long long swig_type_395;
+typedef _gostring_ swig_type_395;
 typedef long long swig_type_396;
-typedef _gostring_ swig_type_397;
+typedef long long swig_type_397;
 typedef long long swig_type_398;
-typedef long long swig_type_399;
+typedef _gostring_ swig_type_399;
 typedef long long swig_type_400;
 typedef long long swig_type_401;
 typedef long long swig_type_402;
@@ -429,8 +429,8 @@ typedef long long swig_type_403;
 typedef long long swig_type_404;
 typedef long long swig_type_405;
 typedef long long swig_type_406;
-typedef _gostring_ swig_type_407;
-typedef _gostring_ swig_type_408;
+typedef long long swig_type_407;
+typedef long long swig_type_408;
 typedef _gostring_ swig_type_409;
 typedef _gostring_ swig_type_410;
 typedef _gostring_ swig_type_411;
@@ -446,8 +446,10 @@ typedef _gostring_ swig_type_420;
 typedef _gostring_ swig_type_421;
 typedef _gostring_ swig_type_422;
 typedef _gostring_ swig_type_423;
-typedef long long swig_type_424;
-typedef long long swig_type_425;
+typedef _gostring_ swig_type_424;
+typedef _gostring_ swig_type_425;
+typedef long long swig_type_426;
+typedef long long swig_type_427;
 extern void _wrap_Swig_free_native(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native(swig_intgo arg1);
 extern uintptr_t _wrap_raw_execute_native(uintptr_t arg1, swig_type_1 arg2, swig_type_2 arg3, swig_type_3 arg4);
@@ -705,170 +707,172 @@ extern void _wrap_RawRunnerOptions_verify_set_native(uintptr_t arg1, swig_intgo 
 extern swig_intgo _wrap_RawRunnerOptions_verify_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_max_shapes_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_max_shapes_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_max_shape_memory_set_native(uintptr_t arg1, swig_type_196 arg2);
+extern swig_type_197 _wrap_RawRunnerOptions_max_shape_memory_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRunnerOptions_native(void);
 extern void _wrap_delete_RawRunnerOptions_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_set_device_native(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_RawRunnerOptions_add_replica_device_native(uintptr_t arg1, swig_type_196 arg2, uintptr_t arg3);
-extern void _wrap_RawRunnerOptions_add_frozen_input_native(uintptr_t arg1, swig_type_197 arg2, swig_type_198 arg3, swig_type_199 arg4);
-extern void _wrap_RawRunnerOptions_set_faults_native(uintptr_t arg1, swig_type_200 arg2);
-extern void _wrap_RawRunnerOptions_set_shared_devices_native(uintptr_t arg1, swig_type_201 arg2);
-extern void _wrap_RawRunnerOptions_set_load_native(uintptr_t arg1, swig_type_202 arg2);
-extern void _wrap_RawRunnerOptions_set_numerics_native(uintptr_t arg1, swig_type_203 arg2);
-extern void _wrap_RawRunnerOptions_set_execution_precision_native(uintptr_t arg1, swig_type_204 arg2);
-extern void _wrap_RawRequestOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_205 arg2);
-extern swig_type_206 _wrap_RawRequestOptions_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_add_replica_device_native(uintptr_t arg1, swig_type_198 arg2, uintptr_t arg3);
+extern void _wrap_RawRunnerOptions_add_frozen_input_native(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, swig_type_201 arg4);
+extern void _wrap_RawRunnerOptions_set_faults_native(uintptr_t arg1, swig_type_202 arg2);
+extern void _wrap_RawRunnerOptions_set_shared_devices_native(uintptr_t arg1, swig_type_203 arg2);
+extern void _wrap_RawRunnerOptions_set_load_native(uintptr_t arg1, swig_type_204 arg2);
+extern void _wrap_RawRunnerOptions_set_numerics_native(uintptr_t arg1, swig_type_205 arg2);
+extern void _wrap_RawRunnerOptions_set_execution_precision_native(uintptr_t arg1, swig_type_206 arg2);
+extern void _wrap_RawRequestOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_207 arg2);
+extern swig_type_208 _wrap_RawRequestOptions_timeout_ns_get_native(uintptr_t arg1);
 extern void _wrap_RawRequestOptions_at_once_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRequestOptions_at_once_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRequestOptions_native(void);
 extern void _wrap_delete_RawRequestOptions_native(uintptr_t arg1);
-extern void _wrap_RawRequestOptions_set_replica_native(uintptr_t arg1, swig_type_207 arg2);
-extern swig_type_208 _wrap_RawCounters_submitted_get_native(uintptr_t arg1);
-extern swig_type_209 _wrap_RawCounters_completed_get_native(uintptr_t arg1);
-extern swig_type_210 _wrap_RawCounters_failed_get_native(uintptr_t arg1);
-extern swig_type_211 _wrap_RawCounters_cancelled_get_native(uintptr_t arg1);
-extern swig_type_212 _wrap_RawCounters_timed_out_get_native(uintptr_t arg1);
-extern swig_type_213 _wrap_RawCounters_rows_get_native(uintptr_t arg1);
-extern swig_type_214 _wrap_RawCounters_padded_rows_get_native(uintptr_t arg1);
-extern swig_type_215 _wrap_RawCounters_batches_get_native(uintptr_t arg1);
-extern swig_type_216 _wrap_RawCounters_steps_get_native(uintptr_t arg1);
-extern swig_type_217 _wrap_RawCounters_device_errors_get_native(uintptr_t arg1);
-extern swig_type_218 _wrap_RawCounters_resets_get_native(uintptr_t arg1);
-extern swig_type_219 _wrap_RawCounters_in_flight_get_native(uintptr_t arg1);
-extern swig_type_220 _wrap_RawCounters_queue_capacity_get_native(uintptr_t arg1);
-extern swig_type_221 _wrap_RawCounters_latency_count_get_native(uintptr_t arg1);
-extern swig_type_222 _wrap_RawCounters_latency_total_ns_get_native(uintptr_t arg1);
-extern swig_type_223 _wrap_RawCounters_latency_max_ns_get_native(uintptr_t arg1);
-extern swig_type_224 _wrap_RawCounters_latency_p50_ns_get_native(uintptr_t arg1);
-extern swig_type_225 _wrap_RawCounters_latency_p99_ns_get_native(uintptr_t arg1);
-extern swig_type_226 _wrap_RawCounters_replicas_get_native(uintptr_t arg1);
+extern void _wrap_RawRequestOptions_set_replica_native(uintptr_t arg1, swig_type_209 arg2);
+extern swig_type_210 _wrap_RawCounters_submitted_get_native(uintptr_t arg1);
+extern swig_type_211 _wrap_RawCounters_completed_get_native(uintptr_t arg1);
+extern swig_type_212 _wrap_RawCounters_failed_get_native(uintptr_t arg1);
+extern swig_type_213 _wrap_RawCounters_cancelled_get_native(uintptr_t arg1);
+extern swig_type_214 _wrap_RawCounters_timed_out_get_native(uintptr_t arg1);
+extern swig_type_215 _wrap_RawCounters_rows_get_native(uintptr_t arg1);
+extern swig_type_216 _wrap_RawCounters_padded_rows_get_native(uintptr_t arg1);
+extern swig_type_217 _wrap_RawCounters_batches_get_native(uintptr_t arg1);
+extern swig_type_218 _wrap_RawCounters_steps_get_native(uintptr_t arg1);
+extern swig_type_219 _wrap_RawCounters_device_errors_get_native(uintptr_t arg1);
+extern swig_type_220 _wrap_RawCounters_resets_get_native(uintptr_t arg1);
+extern swig_type_221 _wrap_RawCounters_in_flight_get_native(uintptr_t arg1);
+extern swig_type_222 _wrap_RawCounters_queue_capacity_get_native(uintptr_t arg1);
+extern swig_type_223 _wrap_RawCounters_latency_count_get_native(uintptr_t arg1);
+extern swig_type_224 _wrap_RawCounters_latency_total_ns_get_native(uintptr_t arg1);
+extern swig_type_225 _wrap_RawCounters_latency_max_ns_get_native(uintptr_t arg1);
+extern swig_type_226 _wrap_RawCounters_latency_p50_ns_get_native(uintptr_t arg1);
+extern swig_type_227 _wrap_RawCounters_latency_p99_ns_get_native(uintptr_t arg1);
+extern swig_type_228 _wrap_RawCounters_replicas_get_native(uintptr_t arg1);
 extern void _wrap_delete_RawCounters_native(uintptr_t arg1);
-extern swig_type_227 _wrap_RawCounters_bucket_count_native(uintptr_t arg1);
-extern swig_type_228 _wrap_RawCounters_latency_bucket_native(uintptr_t arg1, swig_type_229 arg2);
+extern swig_type_229 _wrap_RawCounters_bucket_count_native(uintptr_t arg1);
+extern swig_type_230 _wrap_RawCounters_latency_bucket_native(uintptr_t arg1, swig_type_231 arg2);
 extern uintptr_t _wrap_new_RawPasses_native(void);
 extern void _wrap_delete_RawPasses_native(uintptr_t arg1);
-extern void _wrap_RawPasses_add_native(uintptr_t arg1, swig_type_230 arg2);
-extern void _wrap_RawPasses_add_argument_native(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3);
+extern void _wrap_RawPasses_add_native(uintptr_t arg1, swig_type_232 arg2);
+extern void _wrap_RawPasses_add_argument_native(uintptr_t arg1, swig_type_233 arg2, swig_type_234 arg3);
 extern void _wrap_RawPasses_set_sort_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPasses_set_verify_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPasses_set_allow_links_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPasses_set_strict_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPasses_set_rewrite_limit_native(uintptr_t arg1, swig_type_233 arg2);
+extern void _wrap_RawPasses_set_rewrite_limit_native(uintptr_t arg1, swig_type_235 arg2);
 extern uintptr_t _wrap_RawPasses_check_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPasses_apply_to_native(uintptr_t arg1, swig_type_234 arg2, swig_type_235 arg3, swig_type_236 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawPasses_apply_to_native(uintptr_t arg1, swig_type_236 arg2, swig_type_237 arg3, swig_type_238 arg4, swig_voidp arg5);
 extern uintptr_t _wrap_RawPasses_in_order_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawPasses_list_json_native(swig_voidp arg1);
 extern void _wrap_delete_RawPassResult_native(uintptr_t arg1);
-extern swig_type_237 _wrap_RawPassResult_address_native(uintptr_t arg1);
-extern swig_type_238 _wrap_RawPassResult_bytes_native(uintptr_t arg1);
-extern swig_type_239 _wrap_RawPassResult_text_native(uintptr_t arg1);
-extern uintptr_t _wrap_new_RawPopefAnchor_native(swig_type_240 arg1, swig_type_241 arg2, swig_intgo arg3);
+extern swig_type_239 _wrap_RawPassResult_address_native(uintptr_t arg1);
+extern swig_type_240 _wrap_RawPassResult_bytes_native(uintptr_t arg1);
+extern swig_type_241 _wrap_RawPassResult_text_native(uintptr_t arg1);
+extern uintptr_t _wrap_new_RawPopefAnchor_native(swig_type_242 arg1, swig_type_243 arg2, swig_intgo arg3);
 extern void _wrap_delete_RawPopefAnchor_native(uintptr_t arg1);
-extern swig_type_242 _wrap_RawPopefAnchor_name_native(uintptr_t arg1);
-extern swig_type_243 _wrap_RawPopefAnchor_handle_native(uintptr_t arg1);
+extern swig_type_244 _wrap_RawPopefAnchor_name_native(uintptr_t arg1);
+extern swig_type_245 _wrap_RawPopefAnchor_handle_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefAnchor_anchor_type_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefAnchor_dtype_native(uintptr_t arg1);
 extern _Bool _wrap_RawPopefAnchor_is_per_replica_native(uintptr_t arg1);
-extern swig_type_244 _wrap_RawPopefAnchor_rank_native(uintptr_t arg1);
-extern swig_type_245 _wrap_RawPopefAnchor_dimension_native(uintptr_t arg1, swig_type_246 arg2);
-extern swig_type_247 _wrap_RawPopefAnchor_program_count_native(uintptr_t arg1);
-extern swig_type_248 _wrap_RawPopefAnchor_program_native(uintptr_t arg1, swig_type_249 arg2);
-extern void _wrap_RawPopefAnchor_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_250 arg3, swig_type_251 arg4);
-extern void _wrap_RawPopefAnchor_set_programs_native(uintptr_t arg1, swig_type_252 arg2, swig_type_253 arg3);
+extern swig_type_246 _wrap_RawPopefAnchor_rank_native(uintptr_t arg1);
+extern swig_type_247 _wrap_RawPopefAnchor_dimension_native(uintptr_t arg1, swig_type_248 arg2);
+extern swig_type_249 _wrap_RawPopefAnchor_program_count_native(uintptr_t arg1);
+extern swig_type_250 _wrap_RawPopefAnchor_program_native(uintptr_t arg1, swig_type_251 arg2);
+extern void _wrap_RawPopefAnchor_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_252 arg3, swig_type_253 arg4);
+extern void _wrap_RawPopefAnchor_set_programs_native(uintptr_t arg1, swig_type_254 arg2, swig_type_255 arg3);
 extern void _wrap_RawPopefAnchor_set_is_per_replica_native(uintptr_t arg1, _Bool arg2);
 extern uintptr_t _wrap_new_RawPopefMetadata_native(swig_voidp arg1);
 extern void _wrap_delete_RawPopefMetadata_native(uintptr_t arg1);
-extern swig_type_254 _wrap_RawPopefMetadata_field_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_field_native(uintptr_t arg1, swig_intgo arg2, swig_type_255 arg3);
-extern swig_type_256 _wrap_RawPopefMetadata_executable_native(uintptr_t arg1);
-extern swig_type_257 _wrap_RawPopefMetadata_seed_handle_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefMetadata_set_executable_native(uintptr_t arg1, swig_type_258 arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_seed_handle_native(uintptr_t arg1, swig_type_259 arg2);
-extern swig_type_260 _wrap_RawPopefMetadata_option_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_261 _wrap_RawPopefMetadata_option_name_native(uintptr_t arg1, swig_intgo arg2, swig_type_262 arg3);
-extern swig_type_263 _wrap_RawPopefMetadata_option_value_native(uintptr_t arg1, swig_intgo arg2, swig_type_264 arg3);
-extern uintptr_t _wrap_RawPopefMetadata_add_option_native(uintptr_t arg1, swig_intgo arg2, swig_type_265 arg3, swig_type_266 arg4);
-extern swig_type_267 _wrap_RawPopefMetadata_flow_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_268 _wrap_RawPopefMetadata_flow_program_native(uintptr_t arg1, swig_intgo arg2, swig_type_269 arg3);
-extern uintptr_t _wrap_RawPopefMetadata_set_flow_native(uintptr_t arg1, swig_intgo arg2, swig_type_270 arg3, swig_type_271 arg4);
-extern swig_type_272 _wrap_RawPopefMetadata_program_count_native(uintptr_t arg1);
-extern swig_type_273 _wrap_RawPopefMetadata_program_index_native(uintptr_t arg1, swig_type_274 arg2);
-extern swig_type_275 _wrap_RawPopefMetadata_program_name_native(uintptr_t arg1, swig_type_276 arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_program_native(uintptr_t arg1, swig_type_277 arg2, swig_type_278 arg3);
-extern swig_type_279 _wrap_RawPopefMetadata_anchor_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefMetadata_anchor_native(uintptr_t arg1, swig_type_280 arg2, swig_voidp arg3);
+extern swig_type_256 _wrap_RawPopefMetadata_field_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_field_native(uintptr_t arg1, swig_intgo arg2, swig_type_257 arg3);
+extern swig_type_258 _wrap_RawPopefMetadata_executable_native(uintptr_t arg1);
+extern swig_type_259 _wrap_RawPopefMetadata_seed_handle_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefMetadata_set_executable_native(uintptr_t arg1, swig_type_260 arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_seed_handle_native(uintptr_t arg1, swig_type_261 arg2);
+extern swig_type_262 _wrap_RawPopefMetadata_option_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_263 _wrap_RawPopefMetadata_option_name_native(uintptr_t arg1, swig_intgo arg2, swig_type_264 arg3);
+extern swig_type_265 _wrap_RawPopefMetadata_option_value_native(uintptr_t arg1, swig_intgo arg2, swig_type_266 arg3);
+extern uintptr_t _wrap_RawPopefMetadata_add_option_native(uintptr_t arg1, swig_intgo arg2, swig_type_267 arg3, swig_type_268 arg4);
+extern swig_type_269 _wrap_RawPopefMetadata_flow_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_270 _wrap_RawPopefMetadata_flow_program_native(uintptr_t arg1, swig_intgo arg2, swig_type_271 arg3);
+extern uintptr_t _wrap_RawPopefMetadata_set_flow_native(uintptr_t arg1, swig_intgo arg2, swig_type_272 arg3, swig_type_273 arg4);
+extern swig_type_274 _wrap_RawPopefMetadata_program_count_native(uintptr_t arg1);
+extern swig_type_275 _wrap_RawPopefMetadata_program_index_native(uintptr_t arg1, swig_type_276 arg2);
+extern swig_type_277 _wrap_RawPopefMetadata_program_name_native(uintptr_t arg1, swig_type_278 arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_program_native(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3);
+extern swig_type_281 _wrap_RawPopefMetadata_anchor_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefMetadata_anchor_native(uintptr_t arg1, swig_type_282 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawPopefMetadata_add_anchor_native(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_new_RawPopefReader_native(swig_voidp arg1);
 extern void _wrap_delete_RawPopefReader_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefReader_parse_file_native(uintptr_t arg1, swig_type_281 arg2);
-extern uintptr_t _wrap_RawPopefReader_parse_bytes_native(uintptr_t arg1, swig_type_282 arg2, swig_type_283 arg3);
-extern uintptr_t _wrap_RawPopefReader_parse_source_native(uintptr_t arg1, swig_type_284 arg2, swig_type_285 arg3, swig_type_286 arg4, swig_type_287 arg5);
-extern swig_type_288 _wrap_RawPopefReader_count_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefReader_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_289 arg3);
-extern uintptr_t _wrap_RawPopefReader_metadata_native(uintptr_t arg1, swig_type_290 arg2);
+extern uintptr_t _wrap_RawPopefReader_parse_file_native(uintptr_t arg1, swig_type_283 arg2);
+extern uintptr_t _wrap_RawPopefReader_parse_bytes_native(uintptr_t arg1, swig_type_284 arg2, swig_type_285 arg3);
+extern uintptr_t _wrap_RawPopefReader_parse_source_native(uintptr_t arg1, swig_type_286 arg2, swig_type_287 arg3, swig_type_288 arg4, swig_type_289 arg5);
+extern swig_type_290 _wrap_RawPopefReader_count_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefReader_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_291 arg3);
+extern uintptr_t _wrap_RawPopefReader_metadata_native(uintptr_t arg1, swig_type_292 arg2);
 extern uintptr_t _wrap_RawPopefReader_warnings_native(uintptr_t arg1, swig_voidp arg2);
 extern swig_intgo _wrap_RawPopefBlob_blob_type_native(uintptr_t arg1);
-extern swig_type_291 _wrap_RawPopefBlob_name_native(uintptr_t arg1);
-extern swig_type_292 _wrap_RawPopefBlob_executable_native(uintptr_t arg1);
+extern swig_type_293 _wrap_RawPopefBlob_name_native(uintptr_t arg1);
+extern swig_type_294 _wrap_RawPopefBlob_executable_native(uintptr_t arg1);
 extern _Bool _wrap_RawPopefBlob_compressed_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefBlob_dtype_native(uintptr_t arg1);
-extern swig_type_293 _wrap_RawPopefBlob_rank_native(uintptr_t arg1);
-extern swig_type_294 _wrap_RawPopefBlob_dimension_native(uintptr_t arg1, swig_type_295 arg2);
-extern swig_type_296 _wrap_RawPopefBlob_tensor_count_native(uintptr_t arg1);
-extern swig_type_297 _wrap_RawPopefBlob_bytes_native(uintptr_t arg1);
+extern swig_type_295 _wrap_RawPopefBlob_rank_native(uintptr_t arg1);
+extern swig_type_296 _wrap_RawPopefBlob_dimension_native(uintptr_t arg1, swig_type_297 arg2);
+extern swig_type_298 _wrap_RawPopefBlob_tensor_count_native(uintptr_t arg1);
+extern swig_type_299 _wrap_RawPopefBlob_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefBlob_map_payload_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawPopefBlob_read_native(uintptr_t arg1, swig_type_298 arg2, swig_type_299 arg3, swig_type_300 arg4);
+extern uintptr_t _wrap_RawPopefBlob_read_native(uintptr_t arg1, swig_type_300 arg2, swig_type_301 arg3, swig_type_302 arg4);
 extern void _wrap_delete_RawPopefPayload_native(uintptr_t arg1);
-extern swig_type_301 _wrap_RawPopefPayload_address_native(uintptr_t arg1);
-extern swig_type_302 _wrap_RawPopefPayload_bytes_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefModel_create_native(uintptr_t arg1, swig_type_303 arg2, swig_voidp arg3);
+extern swig_type_303 _wrap_RawPopefPayload_address_native(uintptr_t arg1);
+extern swig_type_304 _wrap_RawPopefPayload_bytes_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefModel_create_native(uintptr_t arg1, swig_type_305 arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefModel_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefModel_metadata_native(uintptr_t arg1);
-extern swig_type_304 _wrap_RawPopefModel_count_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefModel_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_305 arg3);
-extern swig_type_306 _wrap_RawPopefModel_user_anchor_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_307 _wrap_RawPopefModel_user_anchor_native(uintptr_t arg1, swig_intgo arg2, swig_type_308 arg3);
+extern swig_type_306 _wrap_RawPopefModel_count_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefModel_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_307 arg3);
+extern swig_type_308 _wrap_RawPopefModel_user_anchor_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_309 _wrap_RawPopefModel_user_anchor_native(uintptr_t arg1, swig_intgo arg2, swig_type_310 arg3);
 extern uintptr_t _wrap_RawPopefModel_warnings_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_new_RawPopefModels_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawPopefModels_native(uintptr_t arg1);
-extern swig_type_309 _wrap_RawPopefModels_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefModels_take_native(uintptr_t arg1, swig_type_310 arg2);
-extern uintptr_t _wrap_new_RawPopefBlobInfo_native(swig_intgo arg1, swig_type_311 arg2, swig_type_312 arg3);
+extern swig_type_311 _wrap_RawPopefModels_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefModels_take_native(uintptr_t arg1, swig_type_312 arg2);
+extern uintptr_t _wrap_new_RawPopefBlobInfo_native(swig_intgo arg1, swig_type_313 arg2, swig_type_314 arg3);
 extern void _wrap_delete_RawPopefBlobInfo_native(uintptr_t arg1);
 extern void _wrap_RawPopefBlobInfo_set_compressed_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPopefBlobInfo_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_313 arg3, swig_type_314 arg4);
-extern void _wrap_RawPopefBlobInfo_set_tensor_count_native(uintptr_t arg1, swig_type_315 arg2);
+extern void _wrap_RawPopefBlobInfo_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_315 arg3, swig_type_316 arg4);
+extern void _wrap_RawPopefBlobInfo_set_tensor_count_native(uintptr_t arg1, swig_type_317 arg2);
 extern uintptr_t _wrap_new_RawPopefFeeds_native(void);
 extern void _wrap_delete_RawPopefFeeds_native(uintptr_t arg1);
 extern void _wrap_RawPopefFeeds_add_native(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_RawPopefWriter_create_file_native(swig_type_316 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawPopefWriter_create_stream_native(swig_type_317 arg1, swig_type_318 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawPopefWriter_create_file_native(swig_type_318 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawPopefWriter_create_stream_native(swig_type_319 arg1, swig_type_320 arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefWriter_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefWriter_close_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefWriter_add_metadata_native(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_RawPopefWriter_begin_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawPopefWriter_begin_feeds_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefBlobWriter_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefBlobWriter_write_native(uintptr_t arg1, swig_type_319 arg2, swig_type_320 arg3, swig_type_321 arg4);
+extern uintptr_t _wrap_RawPopefBlobWriter_write_native(uintptr_t arg1, swig_type_321 arg2, swig_type_322 arg3, swig_type_323 arg4);
 extern uintptr_t _wrap_RawPopefBlobWriter_close_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawPackOptions_native(void);
 extern void _wrap_delete_RawPackOptions_native(uintptr_t arg1);
-extern void _wrap_RawPackOptions_set_timeout_native(uintptr_t arg1, swig_type_322 arg2);
-extern void _wrap_RawPackOptions_set_max_valid_num_native(uintptr_t arg1, swig_type_323 arg2);
-extern void _wrap_RawPackOptions_set_inputs_native(uintptr_t arg1, swig_type_324 arg2, swig_type_325 arg3, swig_type_326 arg4);
-extern void _wrap_RawPackOptions_add_dynamic_native(uintptr_t arg1, swig_type_327 arg2);
+extern void _wrap_RawPackOptions_set_timeout_native(uintptr_t arg1, swig_type_324 arg2);
+extern void _wrap_RawPackOptions_set_max_valid_num_native(uintptr_t arg1, swig_type_325 arg2);
+extern void _wrap_RawPackOptions_set_inputs_native(uintptr_t arg1, swig_type_326 arg2, swig_type_327 arg3, swig_type_328 arg4);
+extern void _wrap_RawPackOptions_add_dynamic_native(uintptr_t arg1, swig_type_329 arg2);
 extern void _wrap_RawPackOptions_set_algorithm_native(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_RawPackOptions_set_data_across_rows_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPackOptions_set_compile_batch_size_native(uintptr_t arg1, swig_type_328 arg2);
+extern void _wrap_RawPackOptions_set_compile_batch_size_native(uintptr_t arg1, swig_type_330 arg2);
 extern void _wrap_RawPackOptions_set_padding_remove_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPackOptions_set_prefetch_datastreams_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPackOptions_set_delimiter_num_native(uintptr_t arg1, swig_type_329 arg2);
+extern void _wrap_RawPackOptions_set_delimiter_num_native(uintptr_t arg1, swig_type_331 arg2);
 extern uintptr_t _wrap_new_RawHostConcats_native(void);
 extern void _wrap_delete_RawHostConcats_native(uintptr_t arg1);
-extern void _wrap_RawHostConcats_add_native(uintptr_t arg1, swig_type_330 arg2);
-extern void _wrap_RawHostConcats_add_input_native(uintptr_t arg1, swig_type_331 arg2);
-extern void _wrap_RawHostConcats_set_shape_native(uintptr_t arg1, swig_type_332 arg2, swig_type_333 arg3);
-extern void _wrap_RawHostConcats_set_bytes_native(uintptr_t arg1, swig_type_334 arg2);
-extern void _wrap_RawHostConcats_set_sizes_native(uintptr_t arg1, swig_type_335 arg2, swig_type_336 arg3);
+extern void _wrap_RawHostConcats_add_native(uintptr_t arg1, swig_type_332 arg2);
+extern void _wrap_RawHostConcats_add_input_native(uintptr_t arg1, swig_type_333 arg2);
+extern void _wrap_RawHostConcats_set_shape_native(uintptr_t arg1, swig_type_334 arg2, swig_type_335 arg3);
+extern void _wrap_RawHostConcats_set_bytes_native(uintptr_t arg1, swig_type_336 arg2);
+extern void _wrap_RawHostConcats_set_sizes_native(uintptr_t arg1, swig_type_337 arg2, swig_type_338 arg3);
 extern uintptr_t _wrap_new_RawSessionOptions_native(void);
 extern void _wrap_delete_RawSessionOptions_native(uintptr_t arg1);
 extern void _wrap_RawSessionOptions_set_threads_native(uintptr_t arg1, swig_intgo arg2);
@@ -877,13 +881,13 @@ extern void _wrap_RawSessionOptions_set_device_native(uintptr_t arg1, uintptr_t 
 extern void _wrap_RawSessionOptions_set_deferred_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawSessionOptions_set_exclusive_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawSessionOptions_set_telemetry_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawSessionOptions_set_wait_native(uintptr_t arg1, swig_intgo arg2, swig_type_337 arg3, swig_type_338 arg4);
-extern void _wrap_RawSessionOptions_set_predicate_native(uintptr_t arg1, swig_type_339 arg2, swig_type_340 arg3);
+extern void _wrap_RawSessionOptions_set_wait_native(uintptr_t arg1, swig_intgo arg2, swig_type_339 arg3, swig_type_340 arg4);
+extern void _wrap_RawSessionOptions_set_predicate_native(uintptr_t arg1, swig_type_341 arg2, swig_type_342 arg3);
 extern uintptr_t _wrap_new_RawQueueOptions_native(void);
 extern void _wrap_delete_RawQueueOptions_native(uintptr_t arg1);
-extern void _wrap_RawQueueOptions_set_buffers_native(uintptr_t arg1, swig_type_341 arg2);
-extern void _wrap_RawQueueOptions_set_timeout_native(uintptr_t arg1, swig_type_342 arg2, swig_type_343 arg3, swig_type_344 arg4);
-extern void _wrap_RawQueueOptions_set_predicate_native(uintptr_t arg1, swig_type_345 arg2, swig_type_346 arg3);
+extern void _wrap_RawQueueOptions_set_buffers_native(uintptr_t arg1, swig_type_343 arg2);
+extern void _wrap_RawQueueOptions_set_timeout_native(uintptr_t arg1, swig_type_344 arg2, swig_type_345 arg3, swig_type_346 arg4);
+extern void _wrap_RawQueueOptions_set_predicate_native(uintptr_t arg1, swig_type_347 arg2, swig_type_348 arg3);
 extern uintptr_t _wrap_new_RawSession_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawSession_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_bind_to_device_native(uintptr_t arg1, uintptr_t arg2);
@@ -892,79 +896,79 @@ extern uintptr_t _wrap_RawSession_load_again_native(uintptr_t arg1);
 extern void _wrap_RawSession_unload_from_device_native(uintptr_t arg1);
 extern _Bool _wrap_RawSession_is_loaded_native(uintptr_t arg1);
 extern void _wrap_RawSession_stop_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_set_input_handler_native(uintptr_t arg1, swig_type_347 arg2, swig_type_348 arg3, swig_type_349 arg4, swig_type_350 arg5, swig_type_351 arg6, swig_type_352 arg7, swig_type_353 arg8);
-extern uintptr_t _wrap_RawSession_set_output_handler_native(uintptr_t arg1, swig_type_354 arg2, swig_type_355 arg3, swig_type_356 arg4, swig_type_357 arg5, swig_type_358 arg6);
-extern swig_type_359 _wrap_RawSession_user_input_count_native(uintptr_t arg1);
-extern swig_type_360 _wrap_RawSession_user_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_user_input_anchor_native(uintptr_t arg1, swig_type_361 arg2);
-extern uintptr_t _wrap_RawSession_user_output_anchor_native(uintptr_t arg1, swig_type_362 arg2);
+extern uintptr_t _wrap_RawSession_set_input_handler_native(uintptr_t arg1, swig_type_349 arg2, swig_type_350 arg3, swig_type_351 arg4, swig_type_352 arg5, swig_type_353 arg6, swig_type_354 arg7, swig_type_355 arg8);
+extern uintptr_t _wrap_RawSession_set_output_handler_native(uintptr_t arg1, swig_type_356 arg2, swig_type_357 arg3, swig_type_358 arg4, swig_type_359 arg5, swig_type_360 arg6);
+extern swig_type_361 _wrap_RawSession_user_input_count_native(uintptr_t arg1);
+extern swig_type_362 _wrap_RawSession_user_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSession_user_input_anchor_native(uintptr_t arg1, swig_type_363 arg2);
+extern uintptr_t _wrap_RawSession_user_output_anchor_native(uintptr_t arg1, swig_type_364 arg2);
 extern uintptr_t _wrap_RawSession_run_load_programs_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_run_main_programs_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_run_save_programs_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_run_programs_native(uintptr_t arg1, swig_type_363 arg2, swig_type_364 arg3);
+extern uintptr_t _wrap_RawSession_run_programs_native(uintptr_t arg1, swig_type_365 arg2, swig_type_366 arg3);
 extern uintptr_t _wrap_RawSession_verify_connected_native(uintptr_t arg1);
 extern _Bool _wrap_RawSession_run_main_programs_unless_stopped_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawSession_profile_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawSession_popef_model_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawSession_update_weights_native(uintptr_t arg1, swig_type_365 arg2, swig_type_366 arg3, swig_type_367 arg4);
-extern uintptr_t _wrap_RawSession_read_weights_native(uintptr_t arg1, swig_type_368 arg2, swig_type_369 arg3, swig_type_370 arg4);
+extern uintptr_t _wrap_RawSession_update_weights_native(uintptr_t arg1, swig_type_367 arg2, swig_type_368 arg3, swig_type_369 arg4);
+extern uintptr_t _wrap_RawSession_read_weights_native(uintptr_t arg1, swig_type_370 arg2, swig_type_371 arg3, swig_type_372 arg4);
 extern uintptr_t _wrap_RawSession_create_queue_manager_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawQueueManager_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawQueueManager_input_queue_native(uintptr_t arg1, swig_type_371 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawQueueManager_output_queue_native(uintptr_t arg1, swig_type_372 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawQueueManager_input_queue_native(uintptr_t arg1, swig_type_373 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawQueueManager_output_queue_native(uintptr_t arg1, swig_type_374 arg2, swig_voidp arg3);
 extern void _wrap_RawQueueManager_flush_all_native(uintptr_t arg1);
 extern void _wrap_RawQueueManager_disconnect_all_native(uintptr_t arg1);
 extern void _wrap_delete_RawQueue_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawQueue_enqueue_input_native(uintptr_t arg1, swig_type_373 arg2, swig_type_374 arg3, swig_type_375 arg4, swig_type_376 arg5);
-extern uintptr_t _wrap_RawQueue_enqueue_output_native(uintptr_t arg1, swig_type_377 arg2, swig_type_378 arg3, swig_type_379 arg4, swig_type_380 arg5);
-extern swig_type_381 _wrap_RawQueue_capacity_native(uintptr_t arg1);
-extern swig_type_382 _wrap_RawQueue_read_available_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawQueue_enqueue_input_native(uintptr_t arg1, swig_type_375 arg2, swig_type_376 arg3, swig_type_377 arg4, swig_type_378 arg5);
+extern uintptr_t _wrap_RawQueue_enqueue_output_native(uintptr_t arg1, swig_type_379 arg2, swig_type_380 arg3, swig_type_381 arg4, swig_type_382 arg5);
+extern swig_type_383 _wrap_RawQueue_capacity_native(uintptr_t arg1);
+extern swig_type_384 _wrap_RawQueue_read_available_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawQueue_anchor_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawGenerator_create_native(swig_type_383 arg1, swig_type_384 arg2, swig_type_385 arg3, swig_type_386 arg4, swig_intgo arg5, _Bool arg6, swig_type_387 arg7, swig_type_388 arg8, swig_type_389 arg9, swig_voidp arg10);
+extern uintptr_t _wrap_RawGenerator_create_native(swig_type_385 arg1, swig_type_386 arg2, swig_type_387 arg3, swig_type_388 arg4, swig_intgo arg5, _Bool arg6, swig_type_389 arg7, swig_type_390 arg8, swig_type_391 arg9, swig_voidp arg10);
 extern void _wrap_delete_RawGenerator_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawGenerator_new_sequence_native(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_390 _wrap_RawGenerator_max_length_native(uintptr_t arg1);
-extern swig_type_391 _wrap_RawGenerator_slots_native(uintptr_t arg1);
-extern swig_type_392 _wrap_RawGenerator_vocabulary_native(uintptr_t arg1);
+extern swig_type_392 _wrap_RawGenerator_max_length_native(uintptr_t arg1);
+extern swig_type_393 _wrap_RawGenerator_slots_native(uintptr_t arg1);
+extern swig_type_394 _wrap_RawGenerator_vocabulary_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawGenerator_statistics_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawGenerator_save_native(uintptr_t arg1, swig_type_393 arg2);
+extern uintptr_t _wrap_RawGenerator_save_native(uintptr_t arg1, swig_type_395 arg2);
 extern void _wrap_delete_RawSequence_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSequence_save_bytes_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawSequence_restore_bytes_native(uintptr_t arg1, swig_type_394 arg2, swig_type_395 arg3);
-extern uintptr_t _wrap_RawSequence_append_native(uintptr_t arg1, swig_type_396 arg2);
-extern uintptr_t _wrap_RawSequence_set_option_native(uintptr_t arg1, swig_type_397 arg2, double arg3);
-extern uintptr_t _wrap_RawSequence_add_stop_token_native(uintptr_t arg1, swig_type_398 arg2);
-extern uintptr_t _wrap_RawSequence_add_bad_token_native(uintptr_t arg1, swig_type_399 arg2);
+extern uintptr_t _wrap_RawSequence_restore_bytes_native(uintptr_t arg1, swig_type_396 arg2, swig_type_397 arg3);
+extern uintptr_t _wrap_RawSequence_append_native(uintptr_t arg1, swig_type_398 arg2);
+extern uintptr_t _wrap_RawSequence_set_option_native(uintptr_t arg1, swig_type_399 arg2, double arg3);
+extern uintptr_t _wrap_RawSequence_add_stop_token_native(uintptr_t arg1, swig_type_400 arg2);
+extern uintptr_t _wrap_RawSequence_add_bad_token_native(uintptr_t arg1, swig_type_401 arg2);
 extern uintptr_t _wrap_RawSequence_start_native(uintptr_t arg1);
-extern swig_type_400 _wrap_RawSequence_next_native(uintptr_t arg1, swig_type_401 arg2, swig_voidp arg3);
+extern swig_type_402 _wrap_RawSequence_next_native(uintptr_t arg1, swig_type_403 arg2, swig_voidp arg3);
 extern double _wrap_RawSequence_log_probability_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSequence_finish_reason_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_RawSequence_cancel_native(uintptr_t arg1);
-extern swig_type_402 _wrap_RawSequence_wait_logits_native(uintptr_t arg1, swig_type_403 arg2, swig_voidp arg3);
-extern double _wrap_RawSequence_logit_native(uintptr_t arg1, swig_type_404 arg2);
-extern uintptr_t _wrap_RawSequence_set_logit_native(uintptr_t arg1, swig_type_405 arg2, double arg3);
+extern swig_type_404 _wrap_RawSequence_wait_logits_native(uintptr_t arg1, swig_type_405 arg2, swig_voidp arg3);
+extern double _wrap_RawSequence_logit_native(uintptr_t arg1, swig_type_406 arg2);
+extern uintptr_t _wrap_RawSequence_set_logit_native(uintptr_t arg1, swig_type_407 arg2, double arg3);
 extern uintptr_t _wrap_RawSequence_resume_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSequence_append_decoder_native(uintptr_t arg1, swig_type_406 arg2);
+extern uintptr_t _wrap_RawSequence_append_decoder_native(uintptr_t arg1, swig_type_408 arg2);
 extern uintptr_t _wrap_RawSequence_append_feature_native(uintptr_t arg1, double arg2);
-extern uintptr_t _wrap_RawSequence_read_features_native(uintptr_t arg1, swig_type_407 arg2);
+extern uintptr_t _wrap_RawSequence_read_features_native(uintptr_t arg1, swig_type_409 arg2);
 extern _Bool _wrap_RawSequence_next_text_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawSequence_save_native(uintptr_t arg1, swig_type_408 arg2);
-extern uintptr_t _wrap_RawSequence_restore_native(uintptr_t arg1, swig_type_409 arg2);
+extern uintptr_t _wrap_RawSequence_save_native(uintptr_t arg1, swig_type_410 arg2);
+extern uintptr_t _wrap_RawSequence_restore_native(uintptr_t arg1, swig_type_411 arg2);
 extern double _wrap_RawSequence_score_native(uintptr_t arg1);
 extern swig_intgo _wrap_raw_header_version_native(void);
 extern swig_intgo _wrap_raw_version_native(void);
 extern _Bool _wrap_raw_version_fits_native(swig_intgo arg1, swig_intgo arg2);
-extern swig_type_410 _wrap_raw_version_string_native(void);
-extern swig_type_411 _wrap_raw_dtype_name_native(swig_intgo arg1);
+extern swig_type_412 _wrap_raw_version_string_native(void);
+extern swig_type_413 _wrap_raw_dtype_name_native(swig_intgo arg1);
 extern swig_intgo _wrap_raw_dtype_bits_native(swig_intgo arg1);
-extern swig_type_412 _wrap_raw_error_code_name_native(swig_intgo arg1);
-extern uintptr_t _wrap_raw_set_log_level_native(swig_type_413 arg1);
-extern uintptr_t _wrap_raw_popef_dump_native(swig_type_414 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_415 arg1, swig_type_416 arg2, swig_type_417 arg3, swig_type_418 arg4);
-extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_419 arg1, swig_type_420 arg2, swig_type_421 arg3, swig_type_422 arg4);
-extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_423 arg1, swig_voidp arg2);
-extern swig_type_424 _wrap_raw_bytes_copied_native(void);
-extern void _wrap_raw_add_bytes_copied_native(swig_type_425 arg1);
+extern swig_type_414 _wrap_raw_error_code_name_native(swig_intgo arg1);
+extern uintptr_t _wrap_raw_set_log_level_native(swig_type_415 arg1);
+extern uintptr_t _wrap_raw_popef_dump_native(swig_type_416 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_417 arg1, swig_type_418 arg2, swig_type_419 arg3, swig_type_420 arg4);
+extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_421 arg1, swig_type_422 arg2, swig_type_423 arg3, swig_type_424 arg4);
+extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_425 arg1, swig_voidp arg2);
+extern swig_type_426 _wrap_raw_bytes_copied_native(void);
+extern void _wrap_raw_add_bytes_copied_native(swig_type_427 arg1);
 #undef intgo
 */
 import "C"
@@ -3404,6 +3408,19 @@ func (arg1 SwigcptrRawRunnerOptions) GetMax_shapes() (_swig_ret int) {
 	return swig_r
 }
 
+func (arg1 SwigcptrRawRunnerOptions) SetMax_shape_memory(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_max_shape_memory_set_native(C.uintptr_t(_swig_i_0), C.swig_type_196(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetMax_shape_memory() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawRunnerOptions_max_shape_memory_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func NewRawRunnerOptions() (_swig_ret RawRunnerOptions) {
 	var swig_r RawRunnerOptions
 	swig_r = (RawRunnerOptions)(SwigcptrRawRunnerOptions(C._wrap_new_RawRunnerOptions_native()))
@@ -3425,7 +3442,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_replica_device(arg2 int64, arg3 RawDevi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	C._wrap_RawRunnerOptions_add_replica_device_native(C.uintptr_t(_swig_i_0), C.swig_type_196(_swig_i_1), C.uintptr_t(_swig_i_2))
+	C._wrap_RawRunnerOptions_add_replica_device_native(C.uintptr_t(_swig_i_0), C.swig_type_198(_swig_i_1), C.uintptr_t(_swig_i_2))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, arg4 int64) {
@@ -3433,7 +3450,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawRunnerOptions_add_frozen_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), C.swig_type_198(_swig_i_2), C.swig_type_199(_swig_i_3))
+	C._wrap_RawRunnerOptions_add_frozen_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), C.swig_type_200(_swig_i_2), C.swig_type_201(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3442,7 +3459,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, a
 func (arg1 SwigcptrRawRunnerOptions) Set_faults(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_faults_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_faults_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3451,7 +3468,7 @@ func (arg1 SwigcptrRawRunnerOptions) Set_faults(arg2 string) {
 func (arg1 SwigcptrRawRunnerOptions) Set_shared_devices(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_shared_devices_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_shared_devices_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3460,7 +3477,7 @@ func (arg1 SwigcptrRawRunnerOptions) Set_shared_devices(arg2 string) {
 func (arg1 SwigcptrRawRunnerOptions) Set_load(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_load_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_load_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3469,7 +3486,7 @@ func (arg1 SwigcptrRawRunnerOptions) Set_load(arg2 string) {
 func (arg1 SwigcptrRawRunnerOptions) Set_numerics(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_numerics_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_numerics_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3478,7 +3495,7 @@ func (arg1 SwigcptrRawRunnerOptions) Set_numerics(arg2 string) {
 func (arg1 SwigcptrRawRunnerOptions) Set_execution_precision(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_execution_precision_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_execution_precision_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3533,6 +3550,8 @@ type RawRunnerOptions interface {
 	GetVerify() (_swig_ret int)
 	SetMax_shapes(arg2 int)
 	GetMax_shapes() (_swig_ret int)
+	SetMax_shape_memory(arg2 int64)
+	GetMax_shape_memory() (_swig_ret int64)
 	Set_device(arg2 RawDevice)
 	Add_replica_device(arg2 int64, arg3 RawDevice)
 	Add_frozen_input(arg2 string, arg3 int64, arg4 int64)
@@ -3555,7 +3574,7 @@ func (p SwigcptrRawRequestOptions) SwigIsRawRequestOptions() {
 func (arg1 SwigcptrRawRequestOptions) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRequestOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_205(_swig_i_1))
+	C._wrap_RawRequestOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_207(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRequestOptions) GetTimeout_ns() (_swig_ret int64) {
@@ -3592,7 +3611,7 @@ func DeleteRawRequestOptions(arg1 RawRequestOptions) {
 func (arg1 SwigcptrRawRequestOptions) Set_replica(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRequestOptions_set_replica_native(C.uintptr_t(_swig_i_0), C.swig_type_207(_swig_i_1))
+	C._wrap_RawRequestOptions_set_replica_native(C.uintptr_t(_swig_i_0), C.swig_type_209(_swig_i_1))
 }
 
 type RawRequestOptions interface {
@@ -3763,7 +3782,7 @@ func (arg1 SwigcptrRawCounters) Latency_bucket(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawCounters_latency_bucket_native(C.uintptr_t(_swig_i_0), C.swig_type_229(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawCounters_latency_bucket_native(C.uintptr_t(_swig_i_0), C.swig_type_231(_swig_i_1)))
 	return swig_r
 }
 
@@ -3816,7 +3835,7 @@ func DeleteRawPasses(arg1 RawPasses) {
 func (arg1 SwigcptrRawPasses) Add(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPasses_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawPasses_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3826,7 +3845,7 @@ func (arg1 SwigcptrRawPasses) Add_argument(arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawPasses_add_argument_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_RawPasses_add_argument_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3862,7 +3881,7 @@ func (arg1 SwigcptrRawPasses) Set_strict(arg2 bool) {
 func (arg1 SwigcptrRawPasses) Set_rewrite_limit(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPasses_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_233(_swig_i_1))
+	C._wrap_RawPasses_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_235(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPasses) Check() (_swig_ret uintptr) {
@@ -3879,7 +3898,7 @@ func (arg1 SwigcptrRawPasses) Apply_to(arg2 int64, arg3 int64, arg4 string, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawPassResult)(SwigcptrRawPassResult(C._wrap_RawPasses_apply_to_native(C.uintptr_t(_swig_i_0), C.swig_type_234(_swig_i_1), C.swig_type_235(_swig_i_2), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawPassResult)(SwigcptrRawPassResult(C._wrap_RawPasses_apply_to_native(C.uintptr_t(_swig_i_0), C.swig_type_236(_swig_i_1), C.swig_type_237(_swig_i_2), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3976,7 +3995,7 @@ func NewRawPopefAnchor(arg1 string, arg2 string, arg3 int) (_swig_ret RawPopefAn
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_new_RawPopefAnchor_native(*(*C.swig_type_240)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))))
+	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_new_RawPopefAnchor_native(*(*C.swig_type_242)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4043,7 +4062,7 @@ func (arg1 SwigcptrRawPopefAnchor) Dimension(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_246(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_248(_swig_i_1)))
 	return swig_r
 }
 
@@ -4058,7 +4077,7 @@ func (arg1 SwigcptrRawPopefAnchor) Program(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefAnchor_program_native(C.uintptr_t(_swig_i_0), C.swig_type_249(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefAnchor_program_native(C.uintptr_t(_swig_i_0), C.swig_type_251(_swig_i_1)))
 	return swig_r
 }
 
@@ -4067,7 +4086,7 @@ func (arg1 SwigcptrRawPopefAnchor) Set_tensor(arg2 int, arg3 []int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPopefAnchor_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_2)), C.swig_type_251(_swig_i_3))
+	C._wrap_RawPopefAnchor_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_2)), C.swig_type_253(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4077,7 +4096,7 @@ func (arg1 SwigcptrRawPopefAnchor) Set_programs(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawPopefAnchor_set_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_1)), C.swig_type_253(_swig_i_2))
+	C._wrap_RawPopefAnchor_set_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_1)), C.swig_type_255(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4140,7 +4159,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_field(arg2 int, arg3 int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_field_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_255(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_field_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_257(_swig_i_2)))
 	return swig_r
 }
 
@@ -4168,7 +4187,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_executable(arg2 string) (_swig_ret uint
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4179,7 +4198,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_seed_handle(arg2 string) (_swig_ret uin
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_seed_handle_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_seed_handle_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4199,7 +4218,7 @@ func (arg1 SwigcptrRawPopefMetadata) Option_name(arg2 int, arg3 int64) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_RawPopefMetadata_option_name_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_262(_swig_i_2))
+	swig_r_p := C._wrap_RawPopefMetadata_option_name_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_264(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -4211,7 +4230,7 @@ func (arg1 SwigcptrRawPopefMetadata) Option_value(arg2 int, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_RawPopefMetadata_option_value_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_264(_swig_i_2))
+	swig_r_p := C._wrap_RawPopefMetadata_option_value_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_266(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -4224,7 +4243,7 @@ func (arg1 SwigcptrRawPopefMetadata) Add_option(arg2 int, arg3 string, arg4 stri
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_add_option_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_add_option_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4247,7 +4266,7 @@ func (arg1 SwigcptrRawPopefMetadata) Flow_program(arg2 int, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawPopefMetadata_flow_program_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_269(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawPopefMetadata_flow_program_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_271(_swig_i_2)))
 	return swig_r
 }
 
@@ -4257,7 +4276,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_flow(arg2 int, arg3 []int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_flow_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_2)), C.swig_type_271(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_flow_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_2)), C.swig_type_273(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4275,7 +4294,7 @@ func (arg1 SwigcptrRawPopefMetadata) Program_index(arg2 int64) (_swig_ret int64)
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefMetadata_program_index_native(C.uintptr_t(_swig_i_0), C.swig_type_274(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefMetadata_program_index_native(C.uintptr_t(_swig_i_0), C.swig_type_276(_swig_i_1)))
 	return swig_r
 }
 
@@ -4283,7 +4302,7 @@ func (arg1 SwigcptrRawPopefMetadata) Program_name(arg2 int64) (_swig_ret string)
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_RawPopefMetadata_program_name_native(C.uintptr_t(_swig_i_0), C.swig_type_276(_swig_i_1))
+	swig_r_p := C._wrap_RawPopefMetadata_program_name_native(C.uintptr_t(_swig_i_0), C.swig_type_278(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -4295,7 +4314,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_program(arg2 int64, arg3 string) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_program_native(C.uintptr_t(_swig_i_0), C.swig_type_277(_swig_i_1), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_program_native(C.uintptr_t(_swig_i_0), C.swig_type_279(_swig_i_1), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4314,7 +4333,7 @@ func (arg1 SwigcptrRawPopefMetadata) Anchor(arg2 int64, arg3 *uintptr) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_RawPopefMetadata_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_280(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_RawPopefMetadata_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -4376,7 +4395,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_file(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4388,7 +4407,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_bytes(arg2 int64, arg3 int64) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1), C.swig_type_283(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1), C.swig_type_285(_swig_i_2)))
 	return swig_r
 }
 
@@ -4399,7 +4418,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_source(arg2 int64, arg3 int64, arg4 int
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_source_native(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1), C.swig_type_285(_swig_i_2), C.swig_type_286(_swig_i_3), C.swig_type_287(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_source_native(C.uintptr_t(_swig_i_0), C.swig_type_286(_swig_i_1), C.swig_type_287(_swig_i_2), C.swig_type_288(_swig_i_3), C.swig_type_289(_swig_i_4)))
 	return swig_r
 }
 
@@ -4416,7 +4435,7 @@ func (arg1 SwigcptrRawPopefReader) Blob(arg2 int, arg3 int64) (_swig_ret RawPope
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefReader_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_289(_swig_i_2))))
+	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefReader_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_291(_swig_i_2))))
 	return swig_r
 }
 
@@ -4424,7 +4443,7 @@ func (arg1 SwigcptrRawPopefReader) Metadata(arg2 int64) (_swig_ret RawPopefMetad
 	var swig_r RawPopefMetadata
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawPopefMetadata)(SwigcptrRawPopefMetadata(C._wrap_RawPopefReader_metadata_native(C.uintptr_t(_swig_i_0), C.swig_type_290(_swig_i_1))))
+	swig_r = (RawPopefMetadata)(SwigcptrRawPopefMetadata(C._wrap_RawPopefReader_metadata_native(C.uintptr_t(_swig_i_0), C.swig_type_292(_swig_i_1))))
 	return swig_r
 }
 
@@ -4509,7 +4528,7 @@ func (arg1 SwigcptrRawPopefBlob) Dimension(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefBlob_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_295(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefBlob_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_297(_swig_i_1)))
 	return swig_r
 }
 
@@ -4541,7 +4560,7 @@ func (arg1 SwigcptrRawPopefBlob) Read(arg2 int64, arg3 int64, arg4 int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefBlob_read_native(C.uintptr_t(_swig_i_0), C.swig_type_298(_swig_i_1), C.swig_type_299(_swig_i_2), C.swig_type_300(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefBlob_read_native(C.uintptr_t(_swig_i_0), C.swig_type_300(_swig_i_1), C.swig_type_301(_swig_i_2), C.swig_type_302(_swig_i_3)))
 	return swig_r
 }
 
@@ -4610,7 +4629,7 @@ func RawPopefModelCreate(arg1 RawPopefReader, arg2 string, arg3 *uintptr) (_swig
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModel_create_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModel_create_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4642,7 +4661,7 @@ func (arg1 SwigcptrRawPopefModel) Blob(arg2 int, arg3 int64) (_swig_ret RawPopef
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefModel_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_305(_swig_i_2))))
+	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefModel_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_307(_swig_i_2))))
 	return swig_r
 }
 
@@ -4659,7 +4678,7 @@ func (arg1 SwigcptrRawPopefModel) User_anchor(arg2 int, arg3 int64) (_swig_ret i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawPopefModel_user_anchor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_308(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawPopefModel_user_anchor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_310(_swig_i_2)))
 	return swig_r
 }
 
@@ -4715,7 +4734,7 @@ func (arg1 SwigcptrRawPopefModels) Take(arg2 int64) (_swig_ret RawPopefModel) {
 	var swig_r RawPopefModel
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModels_take_native(C.uintptr_t(_swig_i_0), C.swig_type_310(_swig_i_1))))
+	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModels_take_native(C.uintptr_t(_swig_i_0), C.swig_type_312(_swig_i_1))))
 	return swig_r
 }
 
@@ -4740,7 +4759,7 @@ func NewRawPopefBlobInfo(arg1 int, arg2 string, arg3 string) (_swig_ret RawPopef
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlobInfo)(SwigcptrRawPopefBlobInfo(C._wrap_new_RawPopefBlobInfo_native(C.swig_intgo(_swig_i_0), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_2)))))
+	swig_r = (RawPopefBlobInfo)(SwigcptrRawPopefBlobInfo(C._wrap_new_RawPopefBlobInfo_native(C.swig_intgo(_swig_i_0), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_2)))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4766,7 +4785,7 @@ func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor(arg2 int, arg3 []int64, arg4 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPopefBlobInfo_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_2)), C.swig_type_314(_swig_i_3))
+	C._wrap_RawPopefBlobInfo_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_2)), C.swig_type_316(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4775,7 +4794,7 @@ func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor(arg2 int, arg3 []int64, arg4 int
 func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor_count(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPopefBlobInfo_set_tensor_count_native(C.uintptr_t(_swig_i_0), C.swig_type_315(_swig_i_1))
+	C._wrap_RawPopefBlobInfo_set_tensor_count_native(C.uintptr_t(_swig_i_0), C.swig_type_317(_swig_i_1))
 }
 
 type RawPopefBlobInfo interface {
@@ -4832,7 +4851,7 @@ func RawPopefWriterCreate_file(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_file_native(*(*C.swig_type_316)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_file_native(*(*C.swig_type_318)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4844,7 +4863,7 @@ func RawPopefWriterCreate_stream(arg1 int64, arg2 int64, arg3 *uintptr) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_stream_native(C.swig_type_317(_swig_i_0), C.swig_type_318(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_stream_native(C.swig_type_319(_swig_i_0), C.swig_type_320(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -4915,7 +4934,7 @@ func (arg1 SwigcptrRawPopefBlobWriter) Write(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefBlobWriter_write_native(C.uintptr_t(_swig_i_0), C.swig_type_319(_swig_i_1), C.swig_type_320(_swig_i_2), C.swig_type_321(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefBlobWriter_write_native(C.uintptr_t(_swig_i_0), C.swig_type_321(_swig_i_1), C.swig_type_322(_swig_i_2), C.swig_type_323(_swig_i_3)))
 	return swig_r
 }
 
@@ -4956,13 +4975,13 @@ func DeleteRawPackOptions(arg1 RawPackOptions) {
 func (arg1 SwigcptrRawPackOptions) Set_timeout(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_322(_swig_i_1))
+	C._wrap_RawPackOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_324(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_max_valid_num(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_max_valid_num_native(C.uintptr_t(_swig_i_0), C.swig_type_323(_swig_i_1))
+	C._wrap_RawPackOptions_set_max_valid_num_native(C.uintptr_t(_swig_i_0), C.swig_type_325(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 string) {
@@ -4970,7 +4989,7 @@ func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 str
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPackOptions_set_inputs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_RawPackOptions_set_inputs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4985,7 +5004,7 @@ func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 str
 func (arg1 SwigcptrRawPackOptions) Add_dynamic(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_add_dynamic_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawPackOptions_add_dynamic_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5006,7 +5025,7 @@ func (arg1 SwigcptrRawPackOptions) Set_data_across_rows(arg2 bool) {
 func (arg1 SwigcptrRawPackOptions) Set_compile_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_compile_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_328(_swig_i_1))
+	C._wrap_RawPackOptions_set_compile_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_330(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_padding_remove(arg2 bool) {
@@ -5024,7 +5043,7 @@ func (arg1 SwigcptrRawPackOptions) Set_prefetch_datastreams(arg2 bool) {
 func (arg1 SwigcptrRawPackOptions) Set_delimiter_num(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_delimiter_num_native(C.uintptr_t(_swig_i_0), C.swig_type_329(_swig_i_1))
+	C._wrap_RawPackOptions_set_delimiter_num_native(C.uintptr_t(_swig_i_0), C.swig_type_331(_swig_i_1))
 }
 
 type RawPackOptions interface {
@@ -5065,7 +5084,7 @@ func DeleteRawHostConcats(arg1 RawHostConcats) {
 func (arg1 SwigcptrRawHostConcats) Add(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawHostConcats_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5074,7 +5093,7 @@ func (arg1 SwigcptrRawHostConcats) Add(arg2 string) {
 func (arg1 SwigcptrRawHostConcats) Add_input(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_add_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawHostConcats_add_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5084,7 +5103,7 @@ func (arg1 SwigcptrRawHostConcats) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawHostConcats_set_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1)), C.swig_type_333(_swig_i_2))
+	C._wrap_RawHostConcats_set_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_1)), C.swig_type_335(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5093,14 +5112,14 @@ func (arg1 SwigcptrRawHostConcats) Set_shape(arg2 []int64, arg3 int64) {
 func (arg1 SwigcptrRawHostConcats) Set_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_set_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_334(_swig_i_1))
+	C._wrap_RawHostConcats_set_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_336(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawHostConcats) Set_sizes(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawHostConcats_set_sizes_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_1)), C.swig_type_336(_swig_i_2))
+	C._wrap_RawHostConcats_set_sizes_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_1)), C.swig_type_338(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5177,14 +5196,14 @@ func (arg1 SwigcptrRawSessionOptions) Set_wait(arg2 int, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawSessionOptions_set_wait_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_337(_swig_i_2), C.swig_type_338(_swig_i_3))
+	C._wrap_RawSessionOptions_set_wait_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_339(_swig_i_2), C.swig_type_340(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawSessionOptions) Set_predicate(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawSessionOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_339(_swig_i_1), C.swig_type_340(_swig_i_2))
+	C._wrap_RawSessionOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_341(_swig_i_1), C.swig_type_342(_swig_i_2))
 }
 
 type RawSessionOptions interface {
@@ -5223,7 +5242,7 @@ func DeleteRawQueueOptions(arg1 RawQueueOptions) {
 func (arg1 SwigcptrRawQueueOptions) Set_buffers(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawQueueOptions_set_buffers_native(C.uintptr_t(_swig_i_0), C.swig_type_341(_swig_i_1))
+	C._wrap_RawQueueOptions_set_buffers_native(C.uintptr_t(_swig_i_0), C.swig_type_343(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawQueueOptions) Set_timeout(arg2 int64, arg3 int64, arg4 int64) {
@@ -5231,14 +5250,14 @@ func (arg1 SwigcptrRawQueueOptions) Set_timeout(arg2 int64, arg3 int64, arg4 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawQueueOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_342(_swig_i_1), C.swig_type_343(_swig_i_2), C.swig_type_344(_swig_i_3))
+	C._wrap_RawQueueOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_344(_swig_i_1), C.swig_type_345(_swig_i_2), C.swig_type_346(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawQueueOptions) Set_predicate(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawQueueOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_345(_swig_i_1), C.swig_type_346(_swig_i_2))
+	C._wrap_RawQueueOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_347(_swig_i_1), C.swig_type_348(_swig_i_2))
 }
 
 type RawQueueOptions interface {
@@ -5321,7 +5340,7 @@ func (arg1 SwigcptrRawSession) Set_input_handler(arg2 string, arg3 int64, arg4 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (uintptr)(C._wrap_RawSession_set_input_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_1)), C.swig_type_348(_swig_i_2), C.swig_type_349(_swig_i_3), C.swig_type_350(_swig_i_4), C.swig_type_351(_swig_i_5), C.swig_type_352(_swig_i_6), C.swig_type_353(_swig_i_7)))
+	swig_r = (uintptr)(C._wrap_RawSession_set_input_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_1)), C.swig_type_350(_swig_i_2), C.swig_type_351(_swig_i_3), C.swig_type_352(_swig_i_4), C.swig_type_353(_swig_i_5), C.swig_type_354(_swig_i_6), C.swig_type_355(_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5336,7 +5355,7 @@ func (arg1 SwigcptrRawSession) Set_output_handler(arg2 string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_RawSession_set_output_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_1)), C.swig_type_355(_swig_i_2), C.swig_type_356(_swig_i_3), C.swig_type_357(_swig_i_4), C.swig_type_358(_swig_i_5)))
+	swig_r = (uintptr)(C._wrap_RawSession_set_output_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_1)), C.swig_type_357(_swig_i_2), C.swig_type_358(_swig_i_3), C.swig_type_359(_swig_i_4), C.swig_type_360(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5361,7 +5380,7 @@ func (arg1 SwigcptrRawSession) User_input_anchor(arg2 int64) (_swig_ret RawAncho
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_361(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_363(_swig_i_1))))
 	return swig_r
 }
 
@@ -5369,7 +5388,7 @@ func (arg1 SwigcptrRawSession) User_output_anchor(arg2 int64) (_swig_ret RawAnch
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_362(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_364(_swig_i_1))))
 	return swig_r
 }
 
@@ -5399,7 +5418,7 @@ func (arg1 SwigcptrRawSession) Run_programs(arg2 []int64, arg3 int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawSession_run_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_1)), C.swig_type_364(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawSession_run_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_1)), C.swig_type_366(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5443,7 +5462,7 @@ func (arg1 SwigcptrRawSession) Update_weights(arg2 string, arg3 int64, arg4 int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawSession_update_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_1)), C.swig_type_366(_swig_i_2), C.swig_type_367(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawSession_update_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_1)), C.swig_type_368(_swig_i_2), C.swig_type_369(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5456,7 +5475,7 @@ func (arg1 SwigcptrRawSession) Read_weights(arg2 string, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawSession_read_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_1)), C.swig_type_369(_swig_i_2), C.swig_type_370(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawSession_read_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_1)), C.swig_type_371(_swig_i_2), C.swig_type_372(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5519,7 +5538,7 @@ func (arg1 SwigcptrRawQueueManager) Input_queue(arg2 string, arg3 *uintptr) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_input_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_input_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5531,7 +5550,7 @@ func (arg1 SwigcptrRawQueueManager) Output_queue(arg2 string, arg3 *uintptr) (_s
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_output_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_output_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5578,7 +5597,7 @@ func (arg1 SwigcptrRawQueue) Enqueue_input(arg2 int64, arg3 int64, arg4 int64, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_input_native(C.uintptr_t(_swig_i_0), C.swig_type_373(_swig_i_1), C.swig_type_374(_swig_i_2), C.swig_type_375(_swig_i_3), C.swig_type_376(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_input_native(C.uintptr_t(_swig_i_0), C.swig_type_375(_swig_i_1), C.swig_type_376(_swig_i_2), C.swig_type_377(_swig_i_3), C.swig_type_378(_swig_i_4)))
 	return swig_r
 }
 
@@ -5589,7 +5608,7 @@ func (arg1 SwigcptrRawQueue) Enqueue_output(arg2 int64, arg3 int64, arg4 int64, 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_output_native(C.uintptr_t(_swig_i_0), C.swig_type_377(_swig_i_1), C.swig_type_378(_swig_i_2), C.swig_type_379(_swig_i_3), C.swig_type_380(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_output_native(C.uintptr_t(_swig_i_0), C.swig_type_379(_swig_i_1), C.swig_type_380(_swig_i_2), C.swig_type_381(_swig_i_3), C.swig_type_382(_swig_i_4)))
 	return swig_r
 }
 
@@ -5645,7 +5664,7 @@ func RawGeneratorCreate(arg1 string, arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (RawGenerator)(SwigcptrRawGenerator(C._wrap_RawGenerator_create_native(*(*C.swig_type_383)(unsafe.Pointer(&_swig_i_0)), C.swig_type_384(_swig_i_1), C.swig_type_385(_swig_i_2), C.swig_type_386(_swig_i_3), C.swig_intgo(_swig_i_4), C._Bool(_swig_i_5), C.swig_type_387(_swig_i_6), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_8)), C.swig_voidp(_swig_i_9))))
+	swig_r = (RawGenerator)(SwigcptrRawGenerator(C._wrap_RawGenerator_create_native(*(*C.swig_type_385)(unsafe.Pointer(&_swig_i_0)), C.swig_type_386(_swig_i_1), C.swig_type_387(_swig_i_2), C.swig_type_388(_swig_i_3), C.swig_intgo(_swig_i_4), C._Bool(_swig_i_5), C.swig_type_389(_swig_i_6), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_8)), C.swig_voidp(_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5704,7 +5723,7 @@ func (arg1 SwigcptrRawGenerator) Save(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawGenerator_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawGenerator_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_395)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5749,7 +5768,7 @@ func (arg1 SwigcptrRawSequence) Restore_bytes(arg2 int64, arg3 int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawSequence_restore_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_394(_swig_i_1), C.swig_type_395(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawSequence_restore_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_396(_swig_i_1), C.swig_type_397(_swig_i_2)))
 	return swig_r
 }
 
@@ -5757,7 +5776,7 @@ func (arg1 SwigcptrRawSequence) Append(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_append_native(C.uintptr_t(_swig_i_0), C.swig_type_396(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawSequence_append_native(C.uintptr_t(_swig_i_0), C.swig_type_398(_swig_i_1)))
 	return swig_r
 }
 
@@ -5766,7 +5785,7 @@ func (arg1 SwigcptrRawSequence) Set_option(arg2 string, arg3 float64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawSequence_set_option_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawSequence_set_option_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5777,7 +5796,7 @@ func (arg1 SwigcptrRawSequence) Add_stop_token(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_add_stop_token_native(C.uintptr_t(_swig_i_0), C.swig_type_398(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawSequence_add_stop_token_native(C.uintptr_t(_swig_i_0), C.swig_type_400(_swig_i_1)))
 	return swig_r
 }
 
@@ -5785,7 +5804,7 @@ func (arg1 SwigcptrRawSequence) Add_bad_token(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_add_bad_token_native(C.uintptr_t(_swig_i_0), C.swig_type_399(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawSequence_add_bad_token_native(C.uintptr_t(_swig_i_0), C.swig_type_401(_swig_i_1)))
 	return swig_r
 }
 
@@ -5801,7 +5820,7 @@ func (arg1 SwigcptrRawSequence) Next(arg2 int64, arg3 *uintptr) (_swig_ret int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawSequence_next_native(C.uintptr_t(_swig_i_0), C.swig_type_401(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawSequence_next_native(C.uintptr_t(_swig_i_0), C.swig_type_403(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -5830,7 +5849,7 @@ func (arg1 SwigcptrRawSequence) Wait_logits(arg2 int64, arg3 *uintptr) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawSequence_wait_logits_native(C.uintptr_t(_swig_i_0), C.swig_type_403(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawSequence_wait_logits_native(C.uintptr_t(_swig_i_0), C.swig_type_405(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -5838,7 +5857,7 @@ func (arg1 SwigcptrRawSequence) Logit(arg2 int64) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_RawSequence_logit_native(C.uintptr_t(_swig_i_0), C.swig_type_404(_swig_i_1)))
+	swig_r = (float64)(C._wrap_RawSequence_logit_native(C.uintptr_t(_swig_i_0), C.swig_type_406(_swig_i_1)))
 	return swig_r
 }
 
@@ -5847,7 +5866,7 @@ func (arg1 SwigcptrRawSequence) Set_logit(arg2 int64, arg3 float64) (_swig_ret u
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawSequence_set_logit_native(C.uintptr_t(_swig_i_0), C.swig_type_405(_swig_i_1), C.double(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawSequence_set_logit_native(C.uintptr_t(_swig_i_0), C.swig_type_407(_swig_i_1), C.double(_swig_i_2)))
 	return swig_r
 }
 
@@ -5862,7 +5881,7 @@ func (arg1 SwigcptrRawSequence) Append_decoder(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_append_decoder_native(C.uintptr_t(_swig_i_0), C.swig_type_406(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawSequence_append_decoder_native(C.uintptr_t(_swig_i_0), C.swig_type_408(_swig_i_1)))
 	return swig_r
 }
 
@@ -5878,7 +5897,7 @@ func (arg1 SwigcptrRawSequence) Read_features(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_read_features_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawSequence_read_features_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5897,7 +5916,7 @@ func (arg1 SwigcptrRawSequence) Save(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawSequence_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5908,7 +5927,7 @@ func (arg1 SwigcptrRawSequence) Restore(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_restore_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawSequence_restore_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6008,7 +6027,7 @@ func Raw_error_code_name(arg1 int) (_swig_ret string) {
 func Raw_set_log_level(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_413)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_415)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6020,7 +6039,7 @@ func Raw_popef_dump(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_414)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_416)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6033,7 +6052,7 @@ func Raw_popef_export_tensor(arg1 string, arg2 string, arg3 string, arg4 string)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_415)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_417)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6055,7 +6074,7 @@ func Raw_popef_export_feed(arg1 string, arg2 string, arg3 string, arg4 string) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_419)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_421)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6075,7 +6094,7 @@ func Raw_telemetry_read(arg1 string, arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_423)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_425)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6090,5 +6109,5 @@ func Raw_bytes_copied() (_swig_ret int64) {
 
 func Raw_add_bytes_copied(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_add_bytes_copied_native(C.swig_type_425(_swig_i_0))
+	C._wrap_raw_add_bytes_copied_native(C.swig_type_427(_swig_i_0))
 }

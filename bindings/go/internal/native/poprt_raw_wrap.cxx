@@ -5075,6 +5075,31 @@ intgo _wrap_RawRunnerOptions_max_shapes_get_native(raw_runner_options *_swig_go_
 }
 
 
+void _wrap_RawRunnerOptions_max_shape_memory_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_shape_memory = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_max_shape_memory_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->max_shape_memory);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 raw_runner_options *_wrap_new_RawRunnerOptions_native() {
   raw_runner_options *result = 0 ;
   raw_runner_options *_swig_go_result;

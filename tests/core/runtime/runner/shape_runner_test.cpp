@@ -200,6 +200,66 @@ TEST(ShapeRunner, RemovesTheLeastRecentlyUsedShape) {
   EXPECT_EQ(runner.statistics().completed, 7u) << "with those of shapes that were removed";
 }
 
+TEST(ShapeRunner, AShapeThatNeedsTooMuchMemoryIsRefused) {
+  program::OpenShapes unknown = open_copies();
+  unknown.outputs[0].names = {"batch", ""};
+  for (const bool known : {true, false}) {
+    CountingCompiler compiler;
+    ShapeRunnerConfig config;
+    config.max_memory = 200;
+    ShapeRunner runner(known ? open_copies() : unknown, compiler.function(), shaped_copies({9, 9}),
+                       config);
+    ShapedRequest small(1, 4), large(5, 5), ahead(9, 9);
+    runner.execute(small.in, small.out);
+    small.expect_right();
+    for (const auto& refused :
+         {shaped_error([&] { runner.execute(large.in, large.out); }),
+          shaped_error([&] { runner.output_shapes(large.in); }),
+          shaped_error([&] { runner.warm_up({{"x", {5, 5}}, {"fixed", {3}}}); })}) {
+      EXPECT_EQ(refused.code(), ErrorCode::invalid_argument);
+      EXPECT_STREQ(refused.what(),
+                   "batch 5, length 5: one run needs 224 bytes of memory, and `max_shape_memory` "
+                   "allows 200");
+    }
+    EXPECT_EQ(compiler.calls, known ? 1 : 4) << "without names, outputs are known afterwards";
+    runner.execute(ahead.in, ahead.out);
+    EXPECT_EQ(runner.output_shapes(ahead.in)[0], (Shape{9, 9}));
+    ahead.expect_right();
+  }
+}
+
+TEST(ShapeRunner, ShapesAreRemovedToStayWithinTheMemory) {
+  CountingCompiler compiler;
+  ShapeRunnerConfig config;
+  config.max_memory = 200;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, config);
+  for (const int64_t length : {1, 2, 3, 16, 1}) {  // 32, 40, 48, 152 and 32 bytes
+    ShapedRequest r(1, length);
+    runner.execute(r.in, r.out);
+    r.expect_right();
+  }
+  const ShapesStatistics s = runner.shapes();
+  EXPECT_EQ(s.removed, 3u);
+  ASSERT_EQ(s.shapes.size(), 2u);
+  EXPECT_EQ(s.shapes[1].sizes, (std::vector<int64_t>{1, 16}));
+}
+
+TEST(ShapeRunner, RefusesNewShapesIfTooManyWait) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, {});
+  compiler.hold(true);
+  std::vector<std::unique_ptr<ShapedRequest>> made;
+  Error last(ErrorCode::ok, "");
+  constexpr int64_t kEnough = ShapeRunner::kMostWaiting + 2;  // one of them may be compiled
+  for (int64_t length = 1; length <= kEnough && last.code() == ErrorCode::ok; length++) {
+    made.push_back(std::make_unique<ShapedRequest>(1, length));
+    last = shaped_error([&] { runner.execute_async(made.back()->in, made.back()->out); });
+  }
+  EXPECT_EQ(last.code(), ErrorCode::resource_exhausted) << last.what();
+  runner.stop();
+  compiler.hold(false);
+}
+
 TEST(ShapeRunner, RequestsOfARemovedShapeAreDone) {
   CountingCompiler compiler;
   ShapeRunner runner(open_copies(), compiler.function(), nullptr, limited_to(1));

@@ -36,6 +36,7 @@ public final class RuntimeConfig {
   private boolean verify;
   private int maxShapes;
   private String executionPrecision = "";
+  private long maxShapeMemory;
 
   /**
    * Compute threads. Results are bit-equal for any number.
@@ -386,6 +387,23 @@ public final class RuntimeConfig {
     return this;
   }
 
+  /**
+   * The largest number of bytes of memory that the shapes which are compiled on demand may need for
+   * one run each, with the inputs and outputs of a request, without the shape that was compiled
+   * ahead. A request whose shape needs more is refused with invalid_argument, and the message
+   * contains the needed and the allowed bytes. To make room for a shape, the least recently used
+   * ones are removed.
+   *
+   * @param value 0, the default: no limit; negative: half of the memory of the computer or, if
+   *     that is smaller, of the limit of the process's control group
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig maxShapeMemory(long value) {
+    maxShapeMemory = value;
+    return this;
+  }
+
   private void fillFields(RawRunnerOptions raw) {
     raw.setThreads(threads);
     raw.setProfile(profile ? 1 : 0);
@@ -413,6 +431,7 @@ public final class RuntimeConfig {
     raw.setVerify(verify ? 1 : 0);
     raw.setMax_shapes(maxShapes);
     raw.set_execution_precision(executionPrecision);
+    raw.setMax_shape_memory(maxShapeMemory);
   }
   // </options:runner>
 
