@@ -11,6 +11,13 @@ constexpr size_t kDefaultShapes = 16;  // of max_shapes
 
 KnownShapes::KnownShapes(size_t most) : most_(most ? most : kDefaultShapes) {}
 
+std::string KnownShapes::line(const std::string& input, const int64_t* shape, size_t rank) {
+  if (input.find_first_of("=\n") != std::string::npos) return {};
+  std::string text = input + (rank == 0 ? "=[]" : "");
+  for (size_t d = 0; d < rank; d++) text += (d == 0 ? "=" : ",") + std::to_string(shape[d]);
+  return text;
+}
+
 void KnownShapes::append(Key& key, const std::vector<int64_t>& shape) {
   key.push_back(static_cast<int64_t>(shape.size()));
   key.insert(key.end(), shape.begin(), shape.end());

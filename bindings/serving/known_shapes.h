@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace poprt::serving {
@@ -19,6 +20,9 @@ class KnownShapes {
   // `most`: how many shapes the runner keeps (max_shapes in poprt_runner_options); 0: its default.
   explicit KnownShapes(size_t most);
 
+  // Returns the line of an input for poprt_runner_warm_up, such as "ids=1,16", or "" if its name
+  // does not fit into a line.
+  static std::string line(const std::string& input, const int64_t* shape, size_t rank);
   // Appends the rank and the sizes of an input's shape.
   static void append(Key& key, const std::vector<int64_t>& shape);
   bool contains(const Key& key) const;

@@ -360,6 +360,15 @@ std::vector<InputTensor> inputs_of(const inference::ModelInferRequest& request,
   return inputs;
 }
 
+// The shorter of the time limit of the request and of the client's deadline. 0: none.
+int64_t limit_ns(const CallbackServerContext& context, int64_t timeout_ns) {
+  const auto now = std::chrono::system_clock::now();
+  if (context.deadline() > now + std::chrono::hours(24 * 365)) return timeout_ns;
+  const auto left = std::chrono::nanoseconds(context.deadline() - now).count();
+  const int64_t deadline_ns = std::max<int64_t>(left, 1);
+  return timeout_ns > 0 ? std::min(timeout_ns, deadline_ns) : deadline_ns;
+}
+
 ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
                                         const inference::ModelInferRequest* request,
                                         inference::ModelInferResponse* response) {
@@ -395,7 +404,7 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
     };
     shared_.inference.submit(
         shared_.repository.find(request->model_name(), request->model_version()), *inputs, wanted,
-        std::move(done), parameters.timeout_ns);
+        std::move(done), limit_ns(*context, parameters.timeout_ns));
   } catch (const Error& e) {
     finish(status_of(e));
   } catch (const std::exception& e) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "serve/parameters.h"
@@ -54,6 +55,17 @@ serving::Runner batching_runner(const serving::ServedModel& model,
                                 const poprt_runner_options& options) {
   if (!is_open(model) || model.batch_rows() == 0) return nullptr;
   return model.make_runner(options);
+}
+
+// The shapes for poprt_runner_warm_up, or "" if the name of an input does not fit into its lines.
+std::string shapes_text(const std::vector<poprt_tensor>& inputs) {
+  std::string text;
+  for (const poprt_tensor& input : inputs) {
+    const std::string line = serving::KnownShapes::line(input.name, input.shape, input.rank);
+    if (line.empty()) return {};
+    text += (text.empty() ? "" : "\n") + line;
+  }
+  return text;
 }
 
 // The index of an input, or the number of inputs if the model has no such input.
@@ -138,7 +150,7 @@ void Inference::submit(std::shared_ptr<const LoadedModel> model,
     if (known_outputs || model->first->known.contains(key))
       start(job);
     else
-      start_later(std::move(model), std::move(job), std::move(key));
+      start_later(std::move(job), std::move(key));
   } catch (const std::exception&) {
     counters.failed++;
     admission_.leave();
@@ -146,21 +158,76 @@ void Inference::submit(std::shared_ptr<const LoadedModel> model,
   }
 }
 
-// Starts the job on the thread for new shapes.
-void Inference::start_later(std::shared_ptr<const LoadedModel> model, std::unique_ptr<Job> job,
-                            serving::KnownShapes::Key key) {
-  FirstRequests& first = *model->first;
-  first.worker.add([model = std::move(model), key = std::move(key),
-                    waiting = std::make_shared<std::unique_ptr<Job>>(std::move(job))] {
-    try {
-      start(*waiting);
-      model->first->known.add(key);
-    } catch (const Error& e) {
-      complete(std::move(*waiting), e);
-    } catch (const std::exception& e) {
-      complete(std::move(*waiting), Error(POPRT_INTERNAL, e.what()));
+// A job that waits for the compilation of its shape. It is ended by the worker that waits for the
+// compilation, or by the timer.
+struct Inference::WaitingJob {
+  std::unique_ptr<Job> take() {
+    const std::lock_guard lock(mutex);
+    return std::move(job);
+  }
+  bool is_there() {
+    const std::lock_guard lock(mutex);
+    return job != nullptr;
+  }
+
+  std::mutex mutex;
+  std::unique_ptr<Job> job;  // guarded by mutex; null after its end
+  std::shared_ptr<const LoadedModel> model;
+  serving::KnownShapes::Key key;
+  std::string shapes;  // for poprt_runner_warm_up, or ""
+  std::optional<serving::Timer::Id> end;
+};
+
+// Starts the job when its shape is compiled. The worker reads no memory of the request before that,
+// because the request may have ended.
+void Inference::start_later(std::unique_ptr<Job> job, serving::KnownShapes::Key key) const {
+  FirstRequests& first = *job->model->first;
+  if (first.waiting.fetch_add(1) >= std::max<int64_t>(limits_.waiting, 1)) {
+    first.waiting--;
+    throw Error(POPRT_RESOURCE_EXHAUSTED,
+                "more than " + std::to_string(limits_.waiting) +
+                    " requests have waited for the compilation of their shapes; try again later");
+  }
+  const auto waiting = std::make_shared<WaitingJob>();
+  waiting->model = job->model;
+  waiting->key = std::move(key);
+  waiting->shapes = shapes_text(job->inputs);
+  const auto end = serving::Timer::Clock::time_point(std::chrono::nanoseconds(
+      job->begin + std::min(job->limit_ns, std::numeric_limits<int64_t>::max() - job->begin)));
+  const bool limited = job->limit_ns > 0;
+  waiting->job = std::move(job);
+  if (limited)
+    waiting->end = first.timer.add(end, [waiting] {
+      if (auto late = waiting->take()) {
+        const Error error = too_late(*late);
+        complete(std::move(late), error);
+      }
+    });
+  first.worker.add([waiting] { start_waiting(*waiting); });
+}
+
+// Waits for the compilation, also if the job is ended meanwhile, and starts the job.
+void Inference::start_waiting(WaitingJob& waiting) {
+  const LoadedModel& model = *waiting.model;
+  std::optional<Error> error;
+  std::unique_ptr<Job> job;
+  try {
+    if (!waiting.shapes.empty() && waiting.is_there())
+      serving::check(poprt_runner_warm_up(model.runner.get(), waiting.shapes.c_str()));
+    job = waiting.take();
+    if (job) {
+      start(job);
+      model.first->known.add(waiting.key);
     }
-  });
+  } catch (const Error& e) {
+    error = e;
+  } catch (const std::exception& e) {
+    error = Error(POPRT_INTERNAL, e.what());
+  }
+  if (!job) job = waiting.take();
+  if (error && job) complete(std::move(job), error);
+  if (waiting.end) model.first->timer.remove(*waiting.end);
+  model.first->waiting--;
 }
 
 poprt_runner* Inference::runner_for(const LoadedModel& model,
@@ -172,15 +239,18 @@ poprt_runner* Inference::runner_for(const LoadedModel& model,
   return (fits ? model.batching : model.runner).get();
 }
 
+Error Inference::too_late(const Job& job) {
+  return {POPRT_DEADLINE_EXCEEDED, "the request waited longer than the limit of " +
+                                       std::to_string(job.limit_ns / 1000) +
+                                       " us for the compilation of its shape"};
+}
+
 // The rest of the time limit, or 0 if there is none. Throws Error (deadline_exceeded).
 int64_t Inference::remaining_ns(const Job& job) {
   const int64_t limit = job.limit_ns;
   if (limit <= 0) return 0;
   const int64_t rest = limit - (now_ns() - job.begin);
-  if (rest <= 0)
-    throw Error(POPRT_DEADLINE_EXCEEDED, "the request waited longer than the limit of " +
-                                             std::to_string(limit / 1000) +
-                                             " us for the compilation of its shape");
+  if (rest <= 0) throw too_late(job);
   return rest;
 }
 

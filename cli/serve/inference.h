@@ -13,6 +13,7 @@
 #include "serve/admission.h"
 #include "serving/known_shapes.h"
 #include "serving/served_model.h"
+#include "serving/timer.h"
 #include "serving/worker.h"
 
 namespace poprt::serve {
@@ -34,13 +35,15 @@ struct Counters {
   std::atomic<uint64_t> succeeded{0}, failed{0}, rejected{0}, rows{0}, nanoseconds{0};
 };
 
-// The thread and the known shapes of a model that has output sizes which are unknown until the
-// shape of the request is compiled. The thread waits for the compilation of new shapes, so that
-// Inference::submit() does not.
+// The threads and the known shapes of a model that has output sizes which are unknown until the
+// shape of the request is compiled. The worker waits for the compilation of new shapes, so that
+// Inference::submit() does not, and the timer ends requests that wait too long for it.
 struct FirstRequests {
   explicit FirstRequests(int32_t max_shapes) : known(static_cast<size_t>(max_shapes)) {}
 
   serving::KnownShapes known;
+  std::atomic<int64_t> waiting{0};  // tasks of the worker, also of requests that were ended
+  serving::Timer timer;
   serving::Worker worker;
 };
 
@@ -108,12 +111,14 @@ class Inference {
 
  private:
   struct Job;
+  struct WaitingJob;
   static poprt_runner* runner_for(const LoadedModel& model, const std::vector<InputTensor>& inputs,
                                   const std::vector<poprt_tensor>& bound);
   static int64_t remaining_ns(const Job& job);
+  static Error too_late(const Job& job);
   static void start(std::unique_ptr<Job>& job);
-  static void start_later(std::shared_ptr<const LoadedModel> model, std::unique_ptr<Job> job,
-                          serving::KnownShapes::Key key);
+  void start_later(std::unique_ptr<Job> job, serving::KnownShapes::Key key) const;
+  static void start_waiting(WaitingJob& waiting);
   static void finished(poprt_error_code code, void* job);
   static void end_part(Job* job);
   static void complete(std::unique_ptr<Job> job, std::optional<Error> error);

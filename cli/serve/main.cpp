@@ -141,6 +141,11 @@ void add_limits(Command& app, Settings& s) {
   app.add_option("--max_json_mib", s.max_json_mib, "Size of the JSON in a request")
       ->check(between<uint64_t>(1, 2047))
       ->capture_default_str();
+  app.add_option("--max_shape_mib", s.repository.max_shape_mib,
+                 "Memory for one run of each shape that is compiled on demand, of all shapes of a "
+                 "model together; 0: half of the memory")
+      ->check(between<uint64_t>(0, 1 << 30))
+      ->capture_default_str();
   app.add_option("--max_header_kib", s.max_header_kib, "Size of the header of a request")
       ->check(between<uint64_t>(4, 1024))
       ->capture_default_str();

@@ -111,7 +111,8 @@ void format_shapes_metrics(std::string& text,
       {"from_cache", "shapes_from_cache_total", "counter",
        "Shapes that were taken from the cache of compiled models."},
       {"failed", "shapes_failed_total", "counter", "Shapes that could not be compiled."},
-      {"removed", "shapes_removed_total", "counter", "Shapes beyond --max_shapes."}};
+      {"removed", "shapes_removed_total", "counter",
+       "Shapes that were removed to make room for others."}};
   for (const Family& f : kFamilies) {
     text += fmt::format("# HELP poprt_{0} {1}\n# TYPE poprt_{0} {2}\n", f.name, f.help, f.type);
     for (const auto& [name, json] : shapes) {

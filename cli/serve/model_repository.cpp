@@ -171,6 +171,8 @@ void ModelRepository::load(const std::string& name) {
     options.timeout_ns = std::max<int64_t>(options_.batch_wait_ns, 1);
     options.auto_reset = 1;
     options.max_shapes = options_.max_shapes;
+    options.max_shape_memory =
+        options_.max_shape_mib ? static_cast<int64_t>(options_.max_shape_mib << 20) : -1;
     const auto warm_up = options_.warm_up.find(name);
     replace(name, stamp,
             std::make_shared<const LoadedModel>(

@@ -25,6 +25,7 @@ struct RepositoryOptions {
   // For models whose shapes are compiled on demand: how many shapes are kept (0: 16), and by model
   // the shapes that are compiled before the model is ready, as lines INPUT=SHAPE/SHAPE.
   int32_t max_shapes = 0;
+  uint64_t max_shape_mib = 0;  // max_shape_memory of poprt_runner_options; 0: half of the memory
   std::map<std::string, std::vector<std::string>> warm_up;
 };
 

@@ -11,8 +11,13 @@ import tempfile
 import time
 import unittest
 
-from serve_support import SERVE, call, compiled, curl, image_request, onnx_model, serving
+from serve_support import SERVE, call, compiled, curl, field, image_request, onnx_model, serving, varint
 from support import BIN, DIGITS
+
+try:
+    import grpc
+except ImportError:
+    grpc = None
 
 
 def product(rows=None, columns=None):
@@ -243,8 +248,8 @@ class Shapes(unittest.TestCase):
                 self.assertEqual(self.infer(name, floats(2, 2), port)[0], 200)
 
     def test_a_time_limit_ends_requests_while_their_shape_is_compiled(self):
-        with serving(self.repository, "--compile", "--request_timeout_ms", "20") as (port, _, _):
-            for name in ("named",):  # the sizes of its outputs are known
+        with serving(self.repository, "--compile", "--request_timeout_ms", "20") as (port, grpc_port, _):
+            for name in ("named", "unnamed"):
                 with Hold(self.fifo) as hold:
                     while not hold.has_begun():
                         self.assertEqual(self.infer(name, floats(50, 3), port)[0], 504)
@@ -252,6 +257,51 @@ class Shapes(unittest.TestCase):
                         status, answer = self.infer(name, floats(rows, 3), port)
                         self.assertEqual(status, 504, (name, answer))
                         self.assertTrue(answer["error"])
+                        if grpc:
+                            self.assertEqual(self.grpc_error(grpc_port, name, rows, 3), grpc.StatusCode.DEADLINE_EXCEEDED)
+                    answered = self.metric("requests_failed_total", name, port)
+                    self.assertGreaterEqual(answered, 3)
+                # The compilation went on, and later requests have its result.
+                while self.metric("shapes_compiled_total", name, port) == 0:
+                    time.sleep(0.001)
+                while (status := self.infer(name, floats(50, 3), port)[0]) == 504:  # on a busy machine
+                    pass
+                self.assertEqual(status, 200)
+
+    @unittest.skipUnless(grpc, "there is no Python package grpc")
+    def test_the_deadline_of_a_client_ends_its_request(self):
+        for name in ("named", "unnamed"):
+            failed = self.metric("requests_failed_total", name)
+            with concurrent.futures.ThreadPoolExecutor(1) as pool, Hold(self.fifo) as hold:
+                first = pool.submit(self.infer, name, floats(60, 3))
+                hold.begun()
+                timeout = 0.05
+                while self.metric("requests_failed_total", name) == failed:  # a short one may end before the server has the request
+                    self.assertEqual(self.grpc_error(self.grpc_port, name, 61, 3, timeout), grpc.StatusCode.DEADLINE_EXCEEDED)
+                    timeout *= 1.5
+                self.assertFalse(first.done())
+                hold.release()
+                self.assertEqual(first.result()[0], 200)
+
+    def grpc_error(self, port, model, rows, columns, timeout=60):
+        tensor = field(1, "x") + field(2, "FP32") + field(3, varint(rows) + varint(columns))
+        request = field(1, model) + field(5, tensor) + field(7, bytes(4 * rows * columns))
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel, self.assertRaises(grpc.RpcError) as raised:
+            channel.unary_unary("/inference.GRPCInferenceService/ModelInfer", lambda b: b, lambda b: b)(request, timeout=timeout)
+        return raised.exception.code()
+
+    def test_a_shape_that_needs_too_much_memory_is_refused(self):
+        with serving(self.repository, "--compile", "--max_shape_mib", "1") as (port, _, _):
+            for name in ("named", "unnamed"):
+                status, answer = self.infer(name, floats(1000, 2), port)
+                self.assertEqual(status, 400, (name, answer))
+                self.assertRegex(answer["error"], r"one run needs \d{7,} bytes of memory, and `max_shape_memory` allows 1048576")
+                self.assertEqual(self.infer(name, floats(20, 2), port)[0], 200)
+        for name in ("named", "unnamed"):  # by default, half of the memory
+            status, answer = self.infer(name, floats(1 << 18, 1))
+            self.assertEqual(status, 400, (name, answer))
+            self.assertIn("max_shape_memory", answer["error"])
+            self.assertEqual(self.infer(name, floats(2, 2))[0], 200)
 
 
 if __name__ == "__main__":
