@@ -83,7 +83,7 @@ struct GeneratorInstance::Text {
 };
 
 GeneratorInstance::GeneratorInstance(const ModelState& model, TRITONBACKEND_ModelInstance* instance)
-    : decoupled_(model.decoupled()), instance_(instance) {
+    : model_(model), decoupled_(model.decoupled()), instance_(instance) {
   TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_CPU;
   check(TRITONBACKEND_ModelInstanceKind(instance, &kind));
   if (kind == TRITONSERVER_INSTANCEGROUPKIND_GPU)
@@ -146,7 +146,30 @@ serving::Sequence GeneratorInstance::new_sequence(const Request& request) const 
     if (request.has_input(i))
       serving::check(poprt_sequence_set_option(made, generator_inputs()[i].name.c_str(),
                                                option_of(request, i)));
+  set_parameters(request, made);
   return sequence;
+}
+
+// Sets the options that the client gave as parameters, as the generate endpoint of the server does
+// for fields that are no inputs.
+void GeneratorInstance::set_parameters(const Request& request, poprt_sequence* sequence) const {
+  const std::vector<TensorSpec>& inputs = generator_inputs();
+  for (const Request::Parameter& parameter : request.parameters()) {
+    const auto option =
+        std::find_if(inputs.begin() + kFirstOption, inputs.end(),
+                     [&](const TensorSpec& input) { return input.name == parameter.name; });
+    if (option == inputs.end()) {
+      model_.warn_of_parameter(parameter.name);
+      continue;
+    }
+    if (request.has_input(static_cast<size_t>(option - inputs.begin())))
+      throw Error(POPRT_INVALID_ARGUMENT,
+                  "'" + parameter.name + "' is given as an input and as a parameter");
+    if (!parameter.number)
+      throw Error(POPRT_INVALID_ARGUMENT,
+                  "parameter '" + parameter.name + "' is a text; expected a number");
+    serving::check(poprt_sequence_set_option(sequence, parameter.name.c_str(), *parameter.number));
+  }
 }
 
 // Starts a text and its thread, which gives back its place in texts_.
@@ -187,15 +210,18 @@ void GeneratorInstance::read_tokens(Text& text) {
     add_values(*text.request, 0, text.tokens);
     add_values(*text.request, 1, text.log_probabilities);
   };
-  for (;;) {
+  for (bool first = true;; first = false) {
     if (stopping_) throw Error(POPRT_CANCELLED, "the model is unloaded");
-    if (is_cancelled(*text.request))
-      throw Error(POPRT_CANCELLED, "the client cancelled the request");
     int64_t token = 0;
-    poprt_error* failed = poprt_sequence_next(text.sequence.get(), kTickNs, &token);
-    if (failed && poprt_error_get_code(failed) == POPRT_DEADLINE_EXCEEDED) {
+    poprt_error* failed = nullptr;
+    for (;;) {
+      if (is_cancelled(*text.request))
+        throw Error(POPRT_CANCELLED, "the client cancelled the request");
+      if (first && text.request->is_late()) throw too_late("its first token");
+      failed = poprt_sequence_next(text.sequence.get(), kTickNs, &token);
+      if (!failed || poprt_error_get_code(failed) != POPRT_DEADLINE_EXCEEDED) break;
       poprt_error_free(failed);
-      continue;
+      if (stopping_) throw Error(POPRT_CANCELLED, "the model is unloaded");
     }
     serving::check(failed);
     if (token < 0) break;

@@ -40,12 +40,14 @@ class GeneratorInstance : public Instance {
   struct Text;
 
   serving::Sequence new_sequence(const Request& request) const;
+  void set_parameters(const Request& request, poprt_sequence* sequence) const;
   void start(TRITONBACKEND_Request* request);
   void join_ended();
   void read(std::unique_ptr<Text> owned);
   void read_tokens(Text& text);
   void end(Text& text, const serving::Error* error, bool started) noexcept;
 
+  const ModelState& model_;
   const bool decoupled_;
   TRITONBACKEND_ModelInstance* const instance_;
   serving::Generator generator_;

@@ -52,6 +52,37 @@ struct InstanceState::Pending {
   std::atomic<int> ended{0};  // how many of the two threads have finished
 };
 
+// Requests that wait for the compilation of their shape. The worker that waits for it takes those
+// that the timer has not taken.
+struct InstanceState::Waiting {
+  std::unique_ptr<Request> take(const Request* wanted) {
+    const std::lock_guard lock(mutex);
+    for (auto& request : requests)
+      if (request.get() == wanted) {
+        std::unique_ptr<Request> taken = std::move(request);
+        std::erase(requests, nullptr);
+        return taken;
+      }
+    return nullptr;
+  }
+  std::vector<std::unique_ptr<Request>> take_all() {
+    const std::lock_guard lock(mutex);
+    return std::exchange(requests, {});
+  }
+  bool is_empty() {
+    const std::lock_guard lock(mutex);
+    return requests.empty();
+  }
+
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Request>> requests;  // guarded by mutex
+  size_t count = 0;                                // of them at first
+  std::vector<serving::Timer::Id> ends;            // of their time limits
+  serving::KnownShapes::Key key;
+  std::string shapes;  // for poprt_runner_warm_up, or ""
+  Times times;
+};
+
 InstanceState::InstanceState(ModelState& model, TRITONBACKEND_ModelInstance* instance)
     : model_(model),
       instance_(instance),
@@ -67,6 +98,7 @@ InstanceState::InstanceState(ModelState& model, TRITONBACKEND_ModelInstance* ins
   options.threads = parameters.threads;
   options.timeout_ns = parameters.timeout_ns;
   options.max_shapes = parameters.max_shapes;
+  options.max_shape_memory = parameters.max_shape_mib > 0 ? parameters.max_shape_mib << 20 : -1;
   options.use_batching_dim = !parameters.synchronous_execution && model.max_batch() > 0 &&
                              model.model().kind() == serving::Kind::fixed;
   const serving::Device device = model.take_device(device_id_);
@@ -79,6 +111,7 @@ InstanceState::InstanceState(ModelState& model, TRITONBACKEND_ModelInstance* ins
     if (model.model().kind() == serving::Kind::open) {
       known_ = std::make_unique<serving::KnownShapes>(static_cast<size_t>(parameters.max_shapes));
       later_inputs_.resize(inputs_.size());
+      timer_ = std::make_unique<serving::Timer>();
       later_ = std::make_unique<serving::Worker>();
     }
   } catch (const std::exception&) {
@@ -91,6 +124,7 @@ InstanceState::InstanceState(ModelState& model, TRITONBACKEND_ModelInstance* ins
 InstanceState::~InstanceState() {
   if (later_) poprt_runner_stop(runner_.get());  // requests that wait for their shape are cancelled
   later_.reset();
+  timer_.reset();
   runner_.reset();
   model_.return_device(device_id_);
 }
@@ -104,6 +138,11 @@ void InstanceState::execute(std::span<TRITONBACKEND_Request*> requests) {
   }
   const bool batch = model_.max_batch() > 0;
   for (size_t first = 0; first < accepted.size();) {
+    if (accepted[first]->is_late()) {  // earlier requests took long
+      const Error error = too_late("its computation");
+      finish(*accepted[first++], &error, {begin, begin, begin});
+      continue;
+    }
     size_t last = first + 1;
     int64_t rows = accepted[first]->rows();
     while (batch && last < accepted.size() && rows + accepted[last]->rows() <= model_.max_batch() &&
@@ -132,11 +171,65 @@ bool InstanceState::may_compile(Group group, serving::KnownShapes::Key& key) con
 }
 
 void InstanceState::run_later(Group group, serving::KnownShapes::Key key, Times times) {
-  const auto requests = std::make_shared<std::vector<std::unique_ptr<Request>>>();
-  std::ranges::move(group, std::back_inserter(*requests));
-  later_->add([this, requests, key = std::move(key), times] {
-    if (run_group(*requests, times, later_inputs_)) known_->add(key);
+  const auto waiting = std::make_shared<Waiting>();
+  waiting->count = group.size();
+  waiting->key = std::move(key);
+  waiting->shapes = shapes_text(group);
+  waiting->times = times;
+  std::vector<const Request*> limited;
+  for (const auto& request : group)
+    if (request->deadline()) limited.push_back(request.get());
+  std::vector<serving::Timer::Clock::time_point> ends;
+  for (const Request* request : limited) ends.push_back(*request->deadline());
+  std::ranges::move(group, std::back_inserter(waiting->requests));
+  for (size_t i = 0; i < limited.size(); i++)
+    waiting->ends.push_back(timer_->add(ends[i], [this, waiting, late = limited[i]] {
+      const Error error = too_late("the compilation of its shape");
+      if (const auto request = waiting->take(late)) finish(*request, &error, waiting->times);
+    }));
+  later_->add([this, waiting] { run_waiting(*waiting); });
+}
+
+// Waits for the compilation, and runs the requests that still wait. Reads no memory of requests
+// before, because they may have ended.
+void InstanceState::run_waiting(Waiting& waiting) {
+  const auto error = attempt([&] {
+    if (!waiting.shapes.empty() && !waiting.is_empty())
+      serving::check(poprt_runner_warm_up(runner_.get(), waiting.shapes.c_str()));
   });
+  auto requests = waiting.take_all();
+  for (const serving::Timer::Id& end : waiting.ends) timer_->remove(end);
+  if (error || requests.empty()) {
+    for (const auto& request : requests) finish(*request, &*error, waiting.times);
+    return;
+  }
+  if (!model_.parameters().synchronous_execution) {
+    if (submit(std::move(requests[0]), waiting.times.begin)) known_->add(waiting.key);
+    return;
+  }
+  serving::KnownShapes::Key key = waiting.key;
+  const bool fewer = requests.size() < waiting.count;  // which is another shape
+  if (fewer && may_compile(requests, key = {}))
+    run_later(requests, std::move(key), waiting.times);
+  else if (run_group(requests, waiting.times, later_inputs_))
+    known_->add(key);
+}
+
+// The shapes of the merged requests, or "".
+std::string InstanceState::shapes_text(Group group) const {
+  const bool batch = model_.max_batch() > 0;
+  int64_t rows = 0;
+  for (const auto& request : group) rows += request->rows();
+  std::string text;
+  for (size_t i = 0; i < inputs_.size(); i++) {
+    if (!group[0]->has_input(i)) continue;
+    const auto shape = with_rows(group[0]->shape(i), batch, rows);
+    const std::string line =
+        serving::KnownShapes::line(model_.model().inputs()[i].anchor, shape.data(), shape.size());
+    if (line.empty()) return {};
+    text += (text.empty() ? "" : "\n") + line;
+  }
+  return text;
 }
 
 // In asynchronous mode, only requests whose outputs have sizes that are not known wait for the
@@ -147,10 +240,7 @@ void InstanceState::submit_or_wait(std::unique_ptr<Request> request, uint64_t be
     submit(std::move(request), begin);
     return;
   }
-  later_->add(
-      [this, waiting = std::make_shared<std::unique_ptr<Request>>(std::move(request)), key, begin] {
-        if (submit(std::move(*waiting), begin)) known_->add(key);
-      });
+  run_later({&request, 1}, std::move(key), {begin, begin, begin});
 }
 
 std::vector<std::unique_ptr<Request>> InstanceState::accept(
@@ -167,6 +257,8 @@ std::vector<std::unique_ptr<Request>> InstanceState::accept(
       const serving::ServedModel& model = model_.model();
       const size_t required = model.kind() == serving::Kind::graphs ? 0 : model.inputs().size();
       request->read(model.inputs(), model.outputs(), required, model_.max_batch() > 0);
+      for (const Request::Parameter& parameter : request->parameters())
+        model_.warn_of_parameter(parameter.name);
     };
     if (const auto error = attempt(read))
       finish(*request, &*error, {begin, begin, now_ns()});
@@ -310,6 +402,12 @@ bool InstanceState::submit(std::unique_ptr<Request> request, uint64_t begin) {
   options.callback = done;
   options.user_data = pending.get();
   const auto error = attempt([&] {
+    if (pending->request->is_late()) throw too_late("its computation");
+    if (pending->request->deadline())
+      options.timeout_ns = std::max<int64_t>(
+          std::chrono::nanoseconds(*pending->request->deadline() - serving::Timer::Clock::now())
+              .count(),
+          1);
     if (model_.model().kind() == serving::Kind::fixed)
       submit_fixed(*pending, options);
     else

@@ -15,12 +15,14 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "instance.h"
 #include "model_state.h"
 #include "request.h"
 #include "serving/known_shapes.h"
+#include "serving/timer.h"
 #include "serving/worker.h"
 
 namespace poprt::triton {
@@ -61,13 +63,17 @@ class InstanceState : public Instance {
   using Group = std::span<std::unique_ptr<Request>>;
   using Failures = std::vector<std::optional<serving::Error>>;
   struct Pending;
+  struct Waiting;
 
   std::vector<std::unique_ptr<Request>> accept(std::span<TRITONBACKEND_Request*> requests,
                                                uint64_t begin);
   // Returns whether all requests succeeded.
   bool run_group(Group group, Times times, std::vector<Scratch>& inputs);
   bool may_compile(Group group, serving::KnownShapes::Key& key) const;
+  // Answers the requests when their shape is compiled; those whose time limit ends before, then.
   void run_later(Group group, serving::KnownShapes::Key key, Times times);
+  void run_waiting(Waiting& waiting);
+  std::string shapes_text(Group group) const;
   void submit_or_wait(std::unique_ptr<Request> request, uint64_t begin);
   void run_fixed(Group group, int64_t rows, Failures& failures, Times& times);
   void run_shaped(Group group, int64_t rows, Failures& failures, Times& times,
@@ -92,7 +98,8 @@ class InstanceState : public Instance {
   std::vector<Scratch> later_inputs_;  // for `later_`
   std::mutex mutex_;
   uint64_t reported_batches_ = 0, reported_rows_ = 0;  // guarded by mutex_
-  std::unique_ptr<serving::Worker> later_;             // null if no shape is compiled
+  std::unique_ptr<serving::Timer> timer_;              // null if no shape is compiled
+  std::unique_ptr<serving::Worker> later_;             // likewise
 };
 
 }  // namespace poprt::triton

@@ -34,12 +34,11 @@ std::vector<int64_t> dims_of(const Json& tensor) {
   return shape;
 }
 
-int32_t small_integer(const std::string& value, const std::string& what) {
-  constexpr int64_t kMost = 65536;
+int32_t small_integer(const std::string& value, const std::string& what, int32_t most = 65536) {
   const int64_t number = integer(value, what);
-  if (number < 0 || number > kMost)
+  if (number < 0 || number > most)
     throw Error(POPRT_INVALID_ARGUMENT,
-                what + " is " + value + "; expected 0 to " + std::to_string(kMost));
+                what + " is " + value + "; expected 0 to " + std::to_string(most));
   return static_cast<int32_t>(number);
 }
 
@@ -161,6 +160,8 @@ Parameters read_parameters(const Json& config, std::vector<std::string>& unknown
       parameters.threads = small_integer(value, what);
     } else if (name == "max_shapes") {
       parameters.max_shapes = small_integer(value, what);
+    } else if (name == "max_shape_mib") {
+      parameters.max_shape_mib = small_integer(value, what, 1 << 30);
     } else if (name == "warm_up") {
       parameters.warm_up = split(value, ';');
     } else if (name == "synchronous_execution") {
@@ -180,9 +181,12 @@ Parameters read_parameters(const Json& config, std::vector<std::string>& unknown
 
 void check_parameters(const Parameters& parameters, const ServedModel& model) {
   const bool open = model.kind() == serving::Kind::open;
-  if (!open && (parameters.max_shapes > 0 || !parameters.warm_up.empty()))
-    throw Error(POPRT_INVALID_ARGUMENT, std::string("parameter '") +
-                                            (parameters.max_shapes ? "max_shapes" : "warm_up") +
+  const char* const given = parameters.max_shapes > 0      ? "max_shapes"
+                            : parameters.max_shape_mib > 0 ? "max_shape_mib"
+                            : !parameters.warm_up.empty()  ? "warm_up"
+                                                           : nullptr;
+  if (!open && given)
+    throw Error(POPRT_INVALID_ARGUMENT, std::string("parameter '") + given +
                                             "' has no effect: the shapes of the model are fixed" +
                                             (model.note().empty() ? "" : "; " + model.note()));
 }
@@ -248,7 +252,7 @@ void check_generator_config(const Json& config, const Parameters& parameters) {
                     "; expected 0, because each request to a generator is one text");
   if (parameters.timeout_ns != 0 || !parameters.synchronous_execution ||
       !parameters.devices.empty() || !parameters.load.compile_options.empty() ||
-      parameters.max_shapes != 0 || !parameters.warm_up.empty())
+      parameters.max_shapes != 0 || parameters.max_shape_mib != 0 || !parameters.warm_up.empty())
     throw Error(POPRT_INVALID_ARGUMENT,
                 "only parameter 'threads' has an effect on a generator; remove the others");
   Json all = config;

@@ -28,6 +28,7 @@ struct Parameters {
   // and the shapes that are compiled when an instance starts, as lines for
   // ServedModel::warm_up_text().
   int32_t max_shapes = 0;
+  int64_t max_shape_mib = 0;  // max_shape_memory of poprt_runner_options; 0: half of the memory
   std::vector<std::string> warm_up;
 };
 

@@ -48,7 +48,8 @@ Parameters parameters_of(const nlohmann::json& config, const BackendState& backe
   for (const std::string& name : unknown)
     log(TRITONSERVER_LOG_WARN, "parameter '" + name +
                                    "' has no effect; known: timeout_ns, threads, "
-                                   "synchronous_execution, devices, max_shapes, warm_up, "
+                                   "synchronous_execution, devices, max_shapes, max_shape_mib, "
+                                   "warm_up, "
                                    "compile.OPTION");
   return parameters;
 }
@@ -114,6 +115,18 @@ ModelState::ModelState(TRITONBACKEND_Model* model, nlohmann::json config,
   if (complete && complete_config(config, *model_)) set_config(model, config);
   check_config(config, *model_);
   max_batch_ = max_batch_size(config);
+}
+
+void ModelState::warn_of_parameter(const std::string& name) const {
+  constexpr size_t kMost = 32;  // names of clients must not fill the log
+  {
+    const std::lock_guard lock(mutex_);
+    if (warned_.size() >= kMost || !warned_.insert(name).second) return;
+  }
+  log(TRITONSERVER_LOG_WARN, "parameter '" + name + "' of a request has no effect" +
+                                 (generator_.empty() ? ""
+                                                     : "; known are the names of the inputs "
+                                                       "that are numbers"));
 }
 
 serving::Device ModelState::take_device(int64_t& id) {

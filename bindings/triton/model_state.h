@@ -4,6 +4,7 @@
 
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class ModelState {
   const serving::ServedModel& model() const { return *model_; }
   const Parameters& parameters() const { return parameters_; }
   int64_t max_batch() const { return max_batch_; }
+  // Logs that a parameter of a request has no effect, once for each name.
+  void warn_of_parameter(const std::string& name) const;
 
   // Returns a device for a new instance, which no other instance of the model uses, and its number
   // in `id`. Returns null without parameter `devices`. Throws serving::Error (resource_exhausted,
@@ -46,8 +49,9 @@ class ModelState {
   std::optional<serving::ServedModel> model_;
   bool decoupled_ = false;
   int64_t max_batch_ = 0;
-  std::mutex mutex_;
-  std::vector<int64_t> free_devices_;  // guarded by mutex_
+  mutable std::mutex mutex_;
+  mutable std::set<std::string> warned_;  // guarded by mutex_
+  std::vector<int64_t> free_devices_;     // guarded by mutex_
 };
 
 }  // namespace poprt::triton

@@ -31,6 +31,7 @@ void Request::read(const Specs& inputs, const Specs& outputs, size_t required, b
   bool cancelled = false;
   check(TRITONBACKEND_RequestIsCancelled(request_, &cancelled));
   if (cancelled) throw serving::Error(POPRT_CANCELLED, "the client cancelled the request");
+  read_deadline();
   inputs_.assign(inputs.size(), std::nullopt);
   uint32_t count = 0;
   check(TRITONBACKEND_RequestInputCount(request_, &count));
@@ -43,6 +44,38 @@ void Request::read(const Specs& inputs, const Specs& outputs, size_t required, b
   for (size_t i = 0; i < required; i++)
     if (!inputs_[i]) refuse("input '" + inputs[i].name + "' is missing");
   read_outputs(outputs);
+}
+
+void Request::read_deadline() {
+  constexpr uint64_t kMost = 315'360'000'000'000;  // ten years
+  uint64_t limit = 0;
+  if (TRITONBACKEND_InferenceRequestTimeoutMicroseconds)
+    check(TRITONBACKEND_InferenceRequestTimeoutMicroseconds(request_, &limit));
+  if (limit > 0)
+    deadline_ = serving::Timer::Clock::now() +
+                std::chrono::microseconds(static_cast<int64_t>(std::min(limit, kMost)));
+}
+
+std::vector<Request::Parameter> Request::parameters() const {
+  std::vector<Parameter> given;
+  if (!TRITONBACKEND_RequestParameterCount || !TRITONBACKEND_RequestParameter) return given;
+  uint32_t count = 0;
+  check(TRITONBACKEND_RequestParameterCount(request_, &count));
+  for (uint32_t i = 0; i < count; i++) {
+    const char* name = nullptr;
+    TRITONSERVER_ParameterType type = TRITONSERVER_PARAMETER_STRING;
+    const void* value = nullptr;
+    check(TRITONBACKEND_RequestParameter(request_, i, &name, &type, &value));
+    Parameter& parameter = given.emplace_back();
+    parameter.name = name;
+    if (type == TRITONSERVER_PARAMETER_INT)
+      parameter.number = static_cast<double>(*static_cast<const int64_t*>(value));
+    else if (type == TRITONSERVER_PARAMETER_BOOL)
+      parameter.number = *static_cast<const bool*>(value) ? 1 : 0;
+    else if (type == TRITONSERVER_PARAMETER_DOUBLE)
+      parameter.number = *static_cast<const double*>(value);
+  }
+  return given;
 }
 
 void Request::read_input(TRITONBACKEND_Input* input, const Specs& specs, bool batch) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "serving/served_model.h"
+#include "serving/timer.h"
 #include "triton_api.h"
 
 namespace poprt::triton {
@@ -25,6 +26,15 @@ class Request {
   void read(const Specs& inputs, const Specs& outputs, size_t required, bool batch);
 
   TRITONBACKEND_Request* handle() const { return request_; }
+  // When the request must be computed, if it has a time limit. read() sets it.
+  const std::optional<serving::Timer::Clock::time_point>& deadline() const { return deadline_; }
+  bool is_late() const { return deadline_ && *deadline_ <= serving::Timer::Clock::now(); }
+  // A parameter that the client gave and that the server does not read itself.
+  struct Parameter {
+    std::string name;
+    std::optional<double> number;  // none for a text
+  };
+  std::vector<Parameter> parameters() const;
   int64_t rows() const { return rows_; }
   // Whether the requests may share a run: all dimensions except the rows are equal.
   bool joins(const Request& other) const;
@@ -63,6 +73,7 @@ class Request {
     std::vector<Buffer> buffers;
     size_t bytes = 0;
   };
+  void read_deadline();
   void read_input(TRITONBACKEND_Input* input, const Specs& specs, bool batch);
   void read_outputs(const Specs& specs);
 
@@ -71,6 +82,7 @@ class Request {
   std::vector<std::optional<Input>> inputs_;    // in the order of the model
   std::vector<bool> wanted_;
   int64_t rows_ = 1;
+  std::optional<serving::Timer::Clock::time_point> deadline_;
 };
 
 }  // namespace poprt::triton

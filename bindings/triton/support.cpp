@@ -88,6 +88,10 @@ poprt_dtype dtype_of(TRITONSERVER_DataType type) {
   return POPRT_DTYPE_UNDEFINED;
 }
 
+serving::Error too_late(const std::string& awaited) {
+  return {POPRT_DEADLINE_EXCEEDED, "the request waited longer than its timeout for " + awaited};
+}
+
 uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                    std::chrono::steady_clock::now().time_since_epoch())

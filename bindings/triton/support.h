@@ -26,6 +26,9 @@ poprt_dtype dtype_of(TRITONSERVER_DataType type);
 
 uint64_t now_ns();
 
+// The error of a request that is late.
+serving::Error too_late(const std::string& awaited);
+
 // Calls a function and returns the error that it throws, if any.
 template <class Function>
 std::optional<serving::Error> attempt(Function&& function) {

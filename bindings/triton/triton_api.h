@@ -61,6 +61,14 @@ enum TRITONSERVER_InstanceGroupKind : int {
   TRITONSERVER_INSTANCEGROUPKIND_GPU = 2,
   TRITONSERVER_INSTANCEGROUPKIND_MODEL = 3,
 };
+// The value of a parameter is a text, an int64_t, a bool, bytes or a double.
+enum TRITONSERVER_ParameterType : int {
+  TRITONSERVER_PARAMETER_STRING = 0,
+  TRITONSERVER_PARAMETER_INT = 1,
+  TRITONSERVER_PARAMETER_BOOL = 2,
+  TRITONSERVER_PARAMETER_BYTES = 3,
+  TRITONSERVER_PARAMETER_DOUBLE = 4,
+};
 enum TRITONBACKEND_ArtifactType : int { TRITONBACKEND_ARTIFACT_FILESYSTEM = 0 };
 inline constexpr uint32_t TRITONSERVER_REQUEST_RELEASE_ALL = 1;
 inline constexpr uint32_t TRITONSERVER_RESPONSE_COMPLETE_FINAL = 1;
@@ -127,6 +135,15 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request* reque
                                                     const char** name);
 TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request* request,
                                                      bool* cancelled);
+// Servers with an older interface do not have these three, whose addresses are then null.
+#define POPRT_TRITON_OPTIONAL __attribute__((weak))
+POPRT_TRITON_OPTIONAL TRITONSERVER_Error* TRITONBACKEND_RequestParameterCount(
+    TRITONBACKEND_Request* request, uint32_t* count);
+POPRT_TRITON_OPTIONAL TRITONSERVER_Error* TRITONBACKEND_RequestParameter(
+    TRITONBACKEND_Request* request, uint32_t index, const char** key,
+    TRITONSERVER_ParameterType* type, const void** value);
+POPRT_TRITON_OPTIONAL TRITONSERVER_Error* TRITONBACKEND_InferenceRequestTimeoutMicroseconds(
+    TRITONBACKEND_Request* request, uint64_t* timeout);
 TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request, uint32_t flags);
 TRITONSERVER_Error* TRITONBACKEND_InputProperties(TRITONBACKEND_Input* input, const char** name,
                                                   TRITONSERVER_DataType* type,

@@ -267,6 +267,21 @@ TEST(TritonRequests, ThatAreWrongDoNotAffectOthers) {
   EXPECT_EQ(served.instance().succeeded, 1);
 }
 
+TEST(TritonRequests, ParametersWithoutAnEffectCauseAWarning) {
+  Served served("digits8.popef");
+  ASSERT_EQ(served.load() + served.add_instance(), "");
+  host::take_log();
+  for (int i = 0; i < 2; i++) {
+    auto request = request_of(random_values(64));
+    request->parameters = {{"heat", 2.0}, {"trace", std::string("x")}};
+    served.run(request);
+    EXPECT_EQ(request->error, "");
+  }
+  EXPECT_EQ(host::take_log(),
+            "poprt: parameter 'heat' of a request has no effect\n"
+            "poprt: parameter 'trace' of a request has no effect\n");
+}
+
 TEST(TritonRequests, WithoutAResponseAreReleased) {
   Served served("digits8.popef");
   ASSERT_EQ(served.load(), "");

@@ -172,6 +172,53 @@ TEST(TritonGenerator, OptionsOfSampling) {
   EXPECT_EQ(tokens(1, 0, text["tokens"][2].get<int64_t>()), first_tokens(text, 3));
 }
 
+// The generate endpoint of the server passes fields that are no inputs as parameters.
+TEST(TritonGenerator, ParametersOfARequestAreOptions) {
+  Served served("text.popef");
+  ASSERT_EQ(served.load() + served.add_instance(), "");
+  const Json text = reference_texts()[1];
+  const auto run = [&](const auto& parameters) {
+    auto request = text_request(text["prompt"].get<std::vector<int64_t>>(), 8);
+    request->parameters = parameters;
+    execute(served, *request);
+    request->wait_released();
+    return request;
+  };
+  using Values = decltype(TRITONBACKEND_Request::parameters);
+  const auto warm = [&](int64_t seed) {
+    return tokens_of(*run(Values{{"temperature", 2.0}, {"seed", seed}}));
+  };
+  EXPECT_EQ(warm(1), warm(1));
+  EXPECT_NE(warm(1), warm(2));
+  EXPECT_EQ(run(Values{{"temperature", std::string("2")}})->error,
+            "parameter 'temperature' is a text; expected a number");
+  EXPECT_EQ(run(Values{{"max_new_tokens", int64_t{3}}})->error,
+            "'max_new_tokens' is given as an input and as a parameter");
+  host::take_log();
+  for (int i = 0; i < 2; i++) EXPECT_EQ(run(Values{{"heat", 2.0}})->error, "");
+  EXPECT_EQ(host::take_log(),
+            "poprt: parameter 'heat' of a request has no effect; known are the names of the inputs "
+            "that are numbers\n");
+}
+
+TEST(TritonGenerator, ATextWhoseFirstTokenIsLateIsAnError) {
+  Served served("text.popef");
+  ASSERT_EQ(served.load() + served.add_instance(), "");
+  const Json text = reference_texts()[1];
+  const auto late = text_request(text["prompt"].get<std::vector<int64_t>>(), 8);
+  late->timeout_us = 1;
+  execute(served, *late);
+  late->wait_released();
+  EXPECT_EQ(late->code, TRITONSERVER_ERROR_UNAVAILABLE);
+  EXPECT_EQ(late->error, "the request waited longer than its timeout for its first token");
+  EXPECT_EQ(late->ends, 1);
+  const auto patient = text_request(text["prompt"].get<std::vector<int64_t>>(), 8);
+  patient->timeout_us = 60'000'000;
+  execute(served, *patient);
+  patient->wait_released();
+  EXPECT_EQ(tokens_of(*patient), first_tokens(text, 8));
+}
+
 TEST(TritonGenerator, HostileRequestsAreRefused) {
   Served served("text.popef");
   ASSERT_EQ(served.load() + served.add_instance(), "");

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -225,6 +226,27 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request* reque
 TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request* request,
                                                      bool* cancelled) {
   *cancelled = request->cancelled;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_RequestParameterCount(TRITONBACKEND_Request* request,
+                                                        uint32_t* count) {
+  *count = static_cast<uint32_t>(request->parameters.size());
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_RequestParameter(TRITONBACKEND_Request* request, uint32_t index,
+                                                   const char** key,
+                                                   TRITONSERVER_ParameterType* type,
+                                                   const void** value) {
+  const auto& [name, held] = *std::next(request->parameters.begin(), index);
+  *key = name.c_str();
+  *type = static_cast<TRITONSERVER_ParameterType>(held.index());
+  *value = std::visit([](const auto& v) -> const void* { return &v; }, held);
+  if (const auto* text = std::get_if<std::string>(&held)) *value = text->c_str();
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_InferenceRequestTimeoutMicroseconds(
+    TRITONBACKEND_Request* request, uint64_t* timeout) {
+  *timeout = request->timeout_us;
   return nullptr;
 }
 TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request, uint32_t) {

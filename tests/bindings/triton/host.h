@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <variant>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -64,6 +65,9 @@ struct TRITONBACKEND_Request {
   std::vector<std::string> wanted;
   std::atomic<bool> cancelled{false};
   bool refuse_response = false;
+  uint64_t timeout_us = 0;  // 0: none
+  std::map<std::string, std::variant<std::string, int64_t, bool, std::vector<char>, double>>
+      parameters;
   bool cancel_when_sent = false;  // the client cancels when it has a response
   // Results that the backend set.
   std::map<std::string, TRITONBACKEND_Output> outputs;

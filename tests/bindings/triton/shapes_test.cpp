@@ -273,6 +273,69 @@ TEST_F(TritonShapes, ACompilationDelaysNoOtherShape) {
   }
 }
 
+TEST_F(TritonShapes, ALateRequestIsAnsweredDuringTheCompilation) {
+  for (const int64_t rows : {50, 52}) {
+    const auto served =
+        served_onnx(kProduct, parameter("synchronous_execution", rows == 50 ? "1" : "0"));
+    ASSERT_EQ(served->load() + served->add_instance(), "");
+    Hold hold;
+    const auto patient = matrix(rows, 2), late = matrix(rows, 2), other = matrix(rows + 1, 2);
+    begin(*served, *patient);
+    hold.begun();
+    for (auto* request : {late.get(), other.get()}) {
+      request->timeout_us = 1000;
+      begin(*served, *request);
+      request->wait_released();
+      EXPECT_EQ(request->sent, 1);
+      EXPECT_EQ(request->code, TRITONSERVER_ERROR_UNAVAILABLE);
+      EXPECT_EQ(request->error,
+                "the request waited longer than its timeout for the compilation of its shape");
+    }
+    hold.release();
+    patient->wait_released();
+    expect_rows_of_sum_one(*patient, rows);
+    auto again = matrix(rows, 2);
+    again->timeout_us = 60'000'000;
+    served->run(again);
+    expect_rows_of_sum_one(*again, rows);
+  }
+}
+
+// The shape that was compiled is that of all of them, and the rest has another one.
+TEST_F(TritonShapes, ALateRequestLeavesItsBatch) {
+  const auto served = served_digits({{"max_batch_size", 100}});
+  ASSERT_EQ(served->load() + served->add_instance(), "");
+  Hold hold;
+  const auto a = random_values(20 * 64), b = random_values(15 * 64);
+  const auto first = request_of(a), second = request_of(b);
+  first->timeout_us = 1000;
+  TRITONBACKEND_Request* both[] = {first.get(), second.get()};
+  ASSERT_EQ(text_of(library().execute(&served->instance(), both, 2)), "");
+  hold.begun();
+  first->wait_released();
+  EXPECT_EQ(first->code, TRITONSERVER_ERROR_UNAVAILABLE) << first->error;
+  hold.release();
+  second->wait_released();
+  expect_close(floats_of(*second, "scores"), reference(b));
+  EXPECT_EQ(served->instance().failed, 1);
+}
+
+TEST_F(TritonShapes, AShapeThatNeedsTooMuchMemoryIsRefused) {
+  const auto served = served_onnx(kProduct, parameter("max_shape_mib", "1"));
+  ASSERT_EQ(served->load() + served->add_instance(), "");
+  auto huge = matrix(1000, 1), good = matrix(10, 1);
+  served->run(huge, good);
+  EXPECT_EQ(huge->code, TRITONSERVER_ERROR_INVALID_ARG);
+  EXPECT_NE(huge->error.find("`max_shape_memory` allows 1048576"), std::string::npos)
+      << huge->error;
+  expect_rows_of_sum_one(*good, 10);
+  EXPECT_EQ(served_digits(parameter("max_shape_mib", "-1"))->load(),
+            "parameter 'max_shape_mib' is -1; expected 0 to 1073741824");
+  Served fixed("digits8.popef", parameter("max_shape_mib", "2"));
+  EXPECT_EQ(fixed.load(),
+            "parameter 'max_shape_mib' has no effect: the shapes of the model are fixed");
+}
+
 TEST_F(TritonShapes, UnloadingAnswersRequestsThatWaitForTheirShape) {
   for (const int64_t rows : {40, 42}) {
     const auto served =
