@@ -94,6 +94,37 @@ bool read_flag(const Json& value, std::string_view name) {
   return value.get<bool>();
 }
 
+// Accepts fields of other servers with the value that requests nothing. Clients send it by default.
+bool read_foreign_field(const std::string& name, const Json& value) {
+  const auto expect = [&](bool good, const char* expected) {
+    if (!good)
+      refuse_field(name, std::string("expected ") + expected + ": the server does not support it");
+  };
+  if (name == "frequency_penalty" || name == "presence_penalty")
+    expect(value.is_number() && value.get<double>() == 0, "0");
+  else if (name == "best_of")
+    expect(value.is_number_unsigned() && value.get<uint64_t>() == 1, "1");
+  else if (name == "echo")
+    expect(value.is_boolean() && !value.get<bool>(), "false");
+  else if (name == "suffix")
+    expect(value.is_string() && value.get_ref<const std::string&>().empty(), "an empty text");
+  else if (name == "logit_bias")
+    expect(value.is_object() && value.empty(), "an empty object");
+  else
+    return name == "user";  // describes the sender
+  return true;
+}
+
+// The error of a status of HTTP, as clients of this interface read it.
+Json error_json(int status, std::string_view message) {
+  const char* const type = status == 401   ? "authentication_error"
+                           : status == 404 ? "not_found_error"
+                           : status == 429 ? "rate_limit_error"
+                           : status < 500  ? "invalid_request_error"
+                                           : "server_error";
+  return {{"error", {{"message", message}, {"type", type}, {"param", nullptr}, {"code", nullptr}}}};
+}
+
 // Reads a field that is not an option of a sequence. Returns false if it has no meaning here.
 bool read_field(const std::string& name, const Json& value, CompletionRequest& request) {
   if (name == "model") {
@@ -133,7 +164,7 @@ bool read_field(const std::string& name, const Json& value, CompletionRequest& r
   } else if (name == "add_special_tokens") {
     request.add_special_tokens = read_flag(value, name);
   } else {
-    return name == "user";  // describes the sender
+    return read_foreign_field(name, value);
   }
   return true;
 }
@@ -303,7 +334,7 @@ void Completion::end_choice(size_t index, std::string reason, const std::string&
   if (error && !error_) error_ = error;
   running_--;
   if (request.stream) {
-    Json event = error ? Json{{"error", {{"message", error->what()}}}} : envelope();
+    Json event = error ? error_json(500, error->what()) : envelope();
     if (!error) event["choices"].push_back(choice_json(index, choice.tokens.size(), text));
     add_event(text_of(event));
     if (running_ == 0 && request.include_usage) {
@@ -504,17 +535,31 @@ void Generations::read_text(const LoadedGenerator& generator, Completion& comple
   completion.end_choice(index, error ? "error" : reason, rest, error);
 }
 
+namespace {
+
+Json generator_json(const LoadedGenerator& generator) {
+  return {{"id", generator.name},
+          {"object", "model"},
+          {"created", 0},
+          {"owned_by", "poprt"},
+          {"max_model_len", poprt_generator_max_length(generator.generator.get())}};
+}
+
+}  // namespace
+
+std::string format_generator(const LoadedGenerator& generator) {
+  return text_of(generator_json(generator));
+}
+
 std::string format_generators(
     const std::vector<std::shared_ptr<const LoadedGenerator>>& generators) {
   Json list = {{"object", "list"}, {"data", Json::array()}};
-  for (const auto& generator : generators)
-    list["data"].push_back(
-        {{"id", generator->name},
-         {"object", "model"},
-         {"created", 0},
-         {"owned_by", "poprt"},
-         {"max_model_len", poprt_generator_max_length(generator->generator.get())}});
+  for (const auto& generator : generators) list["data"].push_back(generator_json(*generator));
   return text_of(list);
+}
+
+std::string format_completion_error(int status, std::string_view message) {
+  return text_of(error_json(status, message));
 }
 
 }  // namespace poprt::serve

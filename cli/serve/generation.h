@@ -151,7 +151,9 @@ class Generations {
   std::atomic<bool> cancelled_{false};
 };
 
-// The answer to GET /v1/models.
+// The answers to GET /v1/models/NAME and GET /v1/models, and that of a failure below /v1.
+std::string format_generator(const LoadedGenerator& generator);
+std::string format_completion_error(int status, std::string_view message);
 std::string format_generators(
     const std::vector<std::shared_ptr<const LoadedGenerator>>& generators);
 

@@ -50,10 +50,14 @@ struct Answer {
   const char* type = "application/json";
   size_t json_size = 0;  // if binary tensors follow the JSON
   std::string allow;     // the method of the resource, if the request has another one
+  std::string error;     // instead of a body
 };
 
 Answer failure(int status, std::string_view message) {
-  return {status, format_error(message), "application/json", 0, ""};
+  Answer answer;
+  answer.status = status;
+  answer.error = message;
+  return answer;
 }
 
 // In bytes. Larger JSON is parsed and written by `reader`, so that it delays no thread of HTTP.
@@ -116,6 +120,8 @@ std::string method_of(const std::vector<std::string>& parts) {
   if (parts == Parts{"metrics"} || parts == Parts{"v1", "models"} || parts == Parts{"v2"} ||
       parts == Parts{"v2", "health", "live"} || parts == Parts{"v2", "health", "ready"})
     return "GET";
+  if (parts.size() == 3 && parts[0] == "v1" && parts[1] == "models")
+    return parts[2].find(':') == std::string::npos ? "GET" : "";  // not NAME:predict
   if (parts == Parts{"v1", "completions"} || parts == Parts{"v2", "repository", "index"})
     return "POST";
   if (parts.size() == 5 && parts[0] == "v2" && parts[1] == "repository" && parts[2] == "models")
@@ -274,7 +280,12 @@ MHD_Result HttpServer::State::respond(MHD_Connection* connection, Exchange& exch
   const auto parts = parts_of(exchange.path);
   const std::string method = method_of(parts);
   const bool head = exchange.method == "HEAD" && method == "GET";  // the library sends no body
-  if (method.empty()) return send(connection, exchange, failure(404, "there is no such resource"));
+  if (method.empty())
+    return send(
+        connection, exchange,
+        failure(404,
+                "there is no such resource; models are at /v2/models/NAME (version 2 of the "
+                "inference protocol), generators at /v1/completions (without chat)"));
   if (exchange.method != method && !head) {
     Answer refusal = failure(
         405, "method " + in_quotes(exchange.method) + " is not allowed; expected " + method);
@@ -483,10 +494,10 @@ Answer HttpServer::State::answer(Exchange& exchange) {
 Answer HttpServer::State::answer_get(const std::vector<std::string>& parts) {
   const bool ready = !shared.inference.admission().stopped() && shared.repository.ready();
   if (parts == std::vector<std::string>{"metrics"})
-    return {200, format_metrics(shared.repository, shared.inference), "text/plain; version=0.0.4",
-            0, ""};
+    return {200, format_metrics(shared.repository, shared.inference), "text/plain; version=0.0.4"};
   if (parts == std::vector<std::string>{"v1", "models"})
     return {200, format_generators(shared.repository.generators())};
+  if (parts[0] == "v1") return {200, format_generator(*shared.repository.find_generator(parts[2]))};
   if (parts[0] == "v2" && parts.size() == 1)
     return {200, nlohmann::json{{"name", "poprt_serve"},
                                 {"version", poprt_version_string()},
@@ -519,6 +530,10 @@ Answer HttpServer::State::answer_index(const Exchange& exchange) {
 
 MHD_Result HttpServer::State::send(MHD_Connection* connection, Exchange& exchange, Answer answer) {
   const std::string what = exchange.method + " " + exchange.path;
+  if (!answer.error.empty())
+    answer.body = exchange.path.starts_with("/v1/")
+                      ? format_completion_error(answer.status, answer.error)
+                      : format_error(answer.error);
   shared.log.write("http", what, answer.status, exchange.request.body.size(), answer.body.size(),
                    exchange.begin);
   MHD_Response* response = MHD_create_response_from_buffer(answer.body.size(), answer.body.data(),

@@ -489,6 +489,21 @@ class Completions(unittest.TestCase):
         _, stopped = self.complete(stop_token_ids=[greedy[2]])
         self.assertEqual((stopped["choices"][0]["token_ids"], stopped["choices"][0]["finish_reason"]), (greedy[:3], "stop"))
 
+    def test_fields_of_other_servers_may_request_nothing(self):
+        status, answer = self.complete(frequency_penalty=0, presence_penalty=0.0, best_of=1, echo=False, suffix=None, logit_bias={}, user="me",
+                                       seed=None, stop=None)
+        self.assertEqual(status, 200, answer)
+        for name, value in (("frequency_penalty", 0.5), ("presence_penalty", "0"), ("echo", True), ("suffix", "x"), ("logit_bias", {"1": 2})):
+            status, answer = self.complete(**{name: value})
+            self.assertEqual(status, 400)
+            self.assertIn(f"'{name}': expected", answer["error"]["message"])
+        self.assertEqual(call(self.port, "/v1/models/saved")[1]["id"], "saved")
+        status, answer = call(self.port, "/v1/models/nothing")
+        self.assertEqual((status, answer["error"]["type"]), (404, "not_found_error"))
+        status, answer = call(self.port, "/v1/chat/completions", {"model": "saved", "messages": []})
+        self.assertEqual(status, 404)
+        self.assertIn("/v1/completions", answer["error"]["message"])
+
     def test_refusals_name_the_field(self):
         for more, fact in (({"prompt": "Hello"}, "no tokenizer"), ({"prompt": []}, "'prompt'"), ({"prompt": [1.5]}, "'prompt'"),
                            ({"prompt": [[1], "x"]}, "'prompt'"), ({"prompt": [-1]}, "'prompt'"), ({"prompt": [53]}, "token 53"),
@@ -503,7 +518,7 @@ class Completions(unittest.TestCase):
                            ({"stop_token_ids": [99]}, "token 99"), ({"model": 3}, "'model'"), ({"model": "digits"}, "not a generator")):
             status, answer = self.complete(**more)
             self.assertEqual(status, 400, (more, answer))
-            self.assertIn(fact, answer["error"])
+            self.assertIn(fact, answer["error"]["message"])
             if "model" not in more:
                 self.assertEqual(self.complete(**{**more, "stream": more.get("stream", True)})[0], 400)
         self.assertEqual(self.complete(model="nothing")[0], 404)
@@ -631,7 +646,7 @@ class Texts(unittest.TestCase):
                 status, answer = call(port, "/v1/completions", request)
                 self.assertEqual(status, 400)
                 for fact in ("libpoprt_tokenizer.so.1", "install package libpoprt-tokenizer1", "expected an array of tokens"):
-                    self.assertIn(fact, answer["error"])
+                    self.assertIn(fact, answer["error"]["message"])
                 self.assertEqual(call(port, "/v1/completions", {**request, "prompt": [1, 30]})[0], 200)
                 index = {m["name"]: m for m in call(port, "/v2/repository/index", {})[1]}
                 self.assertEqual((index["text"]["state"], index["json"]["reason"]), ("READY", ""))
@@ -669,7 +684,7 @@ class Texts(unittest.TestCase):
                            ({"model": "json"}, "tokenizer.json is not read"), ({"model": "json", "prompt": [1], "stop": "a"}, "no tokenizer")):
             status, answer = self.complete(**{"prompt": "the cat", **more})
             self.assertEqual(status, 400, answer)
-            self.assertIn(fact, answer["error"])
+            self.assertIn(fact, answer["error"]["message"])
         (other,) = [m for m in call(self.port, "/v2/repository/index", {})[1] if m["name"] == "other"]
         self.assertIn("309 tokens, and the model knows 53", other["reason"])
         status, _, body = curl(self.port, "/v1/completions", "--data-binary", "@-", data=b'{"model": "text", "prompt": "\xff"}')
