@@ -102,13 +102,17 @@ int64_t interleaved_bytes(const ChipOp& op, const ChipOptions& options) {
 
 void Count::find_tensors() {
   if (!tensors_.empty()) return;
+  // The operation that makes the tensor of a view may be on another IPU: its copy is here, too.
   std::set<size_t> used;
   for (const ChipOp& op : program_.ops)
     if (op.ipu == m_.ipu)
-      for (const auto* list : {&op.inputs, &op.outputs}) used.insert(list->begin(), list->end());
+      for (const auto* list : {&op.inputs, &op.outputs})
+        for (const size_t t : *list) {
+          const int64_t alias = program_.tensors[t].alias_of;
+          used.insert(alias >= 0 ? static_cast<size_t>(alias) : t);
+        }
   for (const size_t i : used)
-    if (program_.tensors[i].alias_of < 0 && program_.tensors[i].bytes > 0)
-      tensors_.push_back(&program_.tensors[i]);
+    if (program_.tensors[i].bytes > 0) tensors_.push_back(&program_.tensors[i]);
 }
 
 // Operations with equal programs share their code, if outlining is on.

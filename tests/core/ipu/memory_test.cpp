@@ -165,6 +165,23 @@ TEST(Memory, OutOfMemoryNamesTileBytesAndTheLargestVariables) {
   EXPECT_TRUE(out_of_memory(memory_of(chain(), target_of("c600"), {})[0], chain()).empty());
 }
 
+// op1 of the second IPU reads a view of b, which op0 of the first IPU computes.
+TEST(Memory, AViewOfATensorOfAnotherIpuNeedsItsBytes) {
+  ChipProgram p = chain();
+  ChipTensor view = tensor("view", TensorKind::activation, 300, 1472, 0, 1);
+  view.alias_of = 2;
+  p.tensors.push_back(view);
+  p.ops[1].ipu = p.ops[2].ipu = 1;
+  ChipOptions options;
+  options.num_ipus = 2;
+  const TileMemory direct = memory_of(p, target_of("c600"), options)[1];
+  p.ops[1].inputs[0] = 5;
+  const TileMemory m = memory_of(p, target_of("c600"), options)[1];
+  EXPECT_EQ(m.by_category[at(Category::activations)], 500);  // b and c
+  EXPECT_EQ(m.by_tile, direct.by_tile);
+  EXPECT_EQ(m.largest[1].name, "b");
+}
+
 TEST(Memory, EachIpuHasTheTensorsOfItsOperations) {
   ChipProgram p = chain();
   p.ops[2].ipu = 1;
