@@ -97,7 +97,25 @@ constexpr std::pair<const char*, const char*> kOtherOptions[] = {
     {"--batch", "--batch_size"},    {"--shape", "--input_shape"},
     {"--shapes", "--input_shape"},  {"--dtype", "--precision"},
     {"--model", "--input_model"},   {"--out", "--output"},
-    {"--fp16", "--precision"},      {"--max_tokens", "--max_new_tokens"}};
+    {"--fp16", "--precision"},      {"--max_tokens", "--max_new_tokens"},
+    {"-b", "--batch_size"},         {"-s", "--input_shape"},
+    {"-p", "--precision"},          {"-t", "--threads"}};
+
+// Returns the option of the command that other programs call `word`, or an empty text.
+std::string other_option(const CLI::App& command, const std::string& word) {
+  for (const auto& [other, name] : kOtherOptions)
+    if (with_underscores(word) == other && is_option(command, name)) return name;
+  return {};
+}
+
+// Returns the command among the words whose option this is, or an empty text.
+std::string command_with(const CLI::App& command, const std::string& option,
+                         const std::vector<std::string>& words) {
+  for (const CLI::App* sub : command.get_subcommands({}))
+    if (std::ranges::count(words, sub->get_name()) > 0 && is_option(*sub, option))
+      return sub->get_name();
+  return {};
+}
 
 // Describes the first option that its command does not have, with the most similar name if there is
 // one. Returns "" if all options are known.
@@ -108,6 +126,8 @@ std::string unknown_option(const CLI::App& program, const std::vector<std::strin
     for (const CLI::App* used : command->get_subcommands())
       if (used->get_name() == word) command = used;
     if (!word.starts_with("--") || is_option(*command, word)) continue;
+    if (const std::string owner = command_with(*command, word, words); !owner.empty())
+      return fmt::format("'{0}' is an option of {1}: give it after {1}", word, owner);
     std::string text = fmt::format("there is no option '{}'", word), closest;
     size_t distance = 3;
     for (const CLI::Option* option : command->get_options())
@@ -117,8 +137,8 @@ std::string unknown_option(const CLI::App& program, const std::vector<std::strin
           distance = d;
           closest = name;
         }
-    for (const auto& [other, name] : kOtherOptions)
-      if (with_underscores(word) == other && is_option(*command, name)) closest = name + 2;
+    if (const std::string name = other_option(*command, word); !name.empty())
+      closest = name.substr(2);
     if (!closest.empty()) text += fmt::format(", did you mean --{}?", closest);
     return text;
   }
@@ -199,8 +219,20 @@ std::string usage_error(const CLI::App& program, const std::vector<std::string>&
   const std::vector<std::string> extra = program.remaining(true);
   if (extra.empty() || error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError))
     return reworded(program, words, error);
-  const std::string found =
-      fmt::format("expected options, found '{}'", fmt::join(extra, "' and '"));
+  const CLI::App& command = *named_commands(program).back();
+  if (extra[0].size() > 1 && extra[0][0] == '-' && extra[0] != "--") {
+    const std::string other = other_option(command, extra[0]);
+    return fmt::format("there is no option '{}'{}", extra[0],
+                       other.empty() ? other : ", did you mean " + other + "?");
+  }
+  const std::string list = fmt::format("'{}'", fmt::join(extra, "' and '"));
+  std::string found = "expected options, found " + list;
+  for (const CLI::Option* place : command.get_options())
+    if (place->get_positional() && place->count() == 1 && place->get_items_expected_max() == 1)
+      found = fmt::format("expected one {}, found '{}' and {}", place->get_name(true),
+                          place->results()[0], list);
+  if (extra.size() == 1 && extra[0].find('=') != std::string::npos && is_option(command, "--input"))
+    return fmt::format("{}: give --input {}", found, extra[0]);
   const CLI::Option* model = program.get_option_no_throw("--input_model");
   if (!model || !model->empty() || extra.size() != 1 || extra[0].starts_with("-")) return found;
   return fmt::format("{}: give --input_model {}", found, extra[0]);
@@ -405,6 +437,13 @@ std::optional<int> Command::parse(int argc, char** argv) {
 void flush_standard_output() {
   if (std::fflush(stdout) != 0 || !std::cout.flush() || std::ferror(stdout))
     throw Failure(fmt::format("cannot write to the standard output: {}", std::strerror(errno)));
+}
+
+std::string naming_standard_output(std::string message) {
+  constexpr std::string_view kFile = "cannot write to file";
+  if (message.starts_with(kFile))
+    message.replace(0, kFile.size(), "cannot write to the standard output");
+  return message;
 }
 
 std::string printable(std::string_view message) {

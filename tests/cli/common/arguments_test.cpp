@@ -229,7 +229,38 @@ TEST(Arguments, RefusesUnexpectedArguments) {
             "program: expected options, found 'n.onnx'; see program --help\n");
   EXPECT_EQ(message_for({"m.onnx", "n.onnx"}),
             "program: expected options, found 'm.onnx' and 'n.onnx'; see program --help\n");
-  EXPECT_EQ(message_for({"-z"}), "program: expected options, found '-z'; see program --help\n");
+  EXPECT_EQ(message_for({"-z"}), "program: there is no option '-z'; see program --help\n");
+}
+
+TEST(Arguments, NamesTheRightPlaceOfAWord) {
+  Command app("", "program");
+  Command* work = app.add_command("work", "");
+  std::string file;
+  std::vector<std::string> inputs;
+  int64_t size = 0, axis = 0;
+  bool json = false;
+  work->add_option("FILE", file, "");
+  work->add_option("--input", inputs, "")->many();
+  work->add_flag("--json", json, "");
+  add_batch_options(*work, size, axis);
+  const auto message_for = [&](std::vector<std::string> words) {
+    const std::string message = parse(app, std::move(words)).err;
+    return message.substr(0, message.find("; see program"));
+  };
+  EXPECT_EQ(message_for({"--json", "work", "a"}),
+            "program work: '--json' is an option of work: give it after work");
+  EXPECT_EQ(message_for({"--jsan", "work", "a"}), "program work: there is no option '--jsan'");
+  EXPECT_EQ(message_for({"work", "a", "b"}), "program work: expected one FILE, found 'a' and 'b'");
+  EXPECT_EQ(message_for({"work", "a", "x=b.npy"}),
+            "program work: expected one FILE, found 'a' and 'x=b.npy': give --input x=b.npy");
+  EXPECT_EQ(message_for({"work", "a", "-b", "2"}),
+            "program work: there is no option '-b', did you mean --batch_size?");
+}
+
+TEST(Arguments, AFullDiskIsTheStandardOutputs) {
+  EXPECT_EQ(naming_standard_output("cannot write to file: No space left on device"),
+            "cannot write to the standard output: No space left on device");
+  EXPECT_EQ(naming_standard_output("cannot write 'a'"), "cannot write 'a'");
 }
 
 TEST(Arguments, ValuesThatCannotBeRead) {
