@@ -73,8 +73,8 @@ void Workspace::open(const std::filesystem::path& path) {
     }
   if (Tab* tab = front();
       tab && is_overlay_file(absolute) && document_kind(absolute) != DocumentKind::recording) {
-    tab->overlay = absolute;
-    take_overlay(*tab);
+    tab->overlays.push_back(absolute);
+    take_overlays(*tab);
     return;
   }
   auto tab = std::make_unique<Tab>(absolute, wake_);
@@ -149,7 +149,6 @@ void Workspace::accept(Tab& tab) {
       tab.document = std::move(loaded);
       const Document& d = *tab.document;
       if (d.graph) tab.graph.set_graph(d.graph);
-      take_overlay(tab);
       tab.popef.set_file(d.popef);
       tab.popef.select_anchor(anchor_);
       tab.program.show_anchor(anchor_);
@@ -162,6 +161,7 @@ void Workspace::accept(Tab& tab) {
       tab.profile = nullptr;
       tab.compile_error.clear();
       if (&tab == front()) show_message(d.error, !d.error.empty());
+      take_overlays(tab);
       if (first && &tab == front()) {
         if (d.kind == DocumentKind::popef && (view_ == View::graph || view_ == View::passes))
           view_ = View::popef;
@@ -433,6 +433,7 @@ std::string Workspace::error() {
   if (tab && view_ == View::run && !tab->run.error().empty()) return tab->run.error();
   if (tab && view_ == View::run && !tab->run.class_error().empty()) return tab->run.class_error();
   if (tab && view_ == View::chip && !tab->chip.error().empty()) return tab->chip.error();
+  if (tab && !tab->overlay_error.empty()) return tab->overlay_error;
   return message_is_error_ ? message_ : "";
 }
 
@@ -449,24 +450,28 @@ void Workspace::set_horizontal(bool horizontal) {
   actions_.settings_changed = true;
 }
 
-// Colours the graph by the values of a file that was opened after it.
-void Workspace::take_overlay(Tab& tab) {
-  if (tab.overlay.empty() || !tab.document) return;
-  const auto path = std::exchange(tab.overlay, {});
-  try {
-    if (!tab.document->graph)
-      fail(ErrorCode::invalid_argument, "{} has values of nodes, but this file has no graph",
-           printable(path.string()));
-    auto overlay = std::make_shared<Overlay>(read_overlay(path, *tab.document->graph));
-    view_ = View::graph;
-    std::string text = fmt::format("{}: {}", overlay->name, counted(overlay->count(), "node"));
-    if (!overlay->unknown.empty())
-      text += fmt::format(", {} unknown such as '{}'", counted(overlay->unknown.size(), "name"),
-                          shortened(overlay->unknown[0], 40));
-    tab.graph.set_overlay(std::move(overlay));
-    show_message(text);
-  } catch (const Error& e) {
-    show_message(printable(e.what()), true);
+// Colours the graph by the values of the last of the files that were opened after it. An error
+// stays until another file is read, because the next view replaces the message of the status line.
+void Workspace::take_overlays(Tab& tab) {
+  if (!tab.document) return;
+  for (const auto& path : std::exchange(tab.overlays, {})) {
+    try {
+      if (!tab.document->graph)
+        fail(ErrorCode::invalid_argument, "{} has values of nodes, but this file has no graph",
+             printable(path.string()));
+      auto overlay = std::make_shared<Overlay>(read_overlay(path, *tab.document->graph));
+      view_ = View::graph;
+      std::string text = fmt::format("{}: {}", overlay->name, counted(overlay->count(), "node"));
+      if (!overlay->unknown.empty())
+        text += fmt::format(", {} unknown such as '{}'", counted(overlay->unknown.size(), "name"),
+                            shortened(overlay->unknown[0], 40));
+      tab.graph.set_overlay(std::move(overlay));
+      tab.overlay_error.clear();
+      show_message(text);
+    } catch (const Error& e) {
+      tab.overlay_error = printable(e.what());
+      show_message(tab.overlay_error, true);
+    }
   }
 }
 

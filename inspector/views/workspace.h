@@ -67,8 +67,9 @@ class Workspace {
   // "anchors", "data" ... for the PopEF view, "values", "largest" or "differences" for the run
   // view, "memory", "operations", "compare" or "cycles" for the chip view.
   void set_page(const std::string& page);
-  // The reason why the front view cannot show the file, the compilation, the run or the estimate;
-  // else the message of the status line if it is an error. Empty if there is no error.
+  // The reason why the front view cannot show the file, the compilation, the run, the estimate or
+  // the values of nodes; else the message of the status line if it is an error. Empty if there is
+  // no error.
   std::string error();
   // Shows the step of a row of the passes view. Returns false if there is no such row.
   bool show_pass(int row);
@@ -132,7 +133,7 @@ class Workspace {
   std::vector<Command> commands();
   void set_theme(bool light);
   void set_horizontal(bool horizontal);
-  void take_overlay(Tab& tab);
+  void take_overlays(Tab& tab);
   void export_part(Tab& tab);
   void export_renamed(Tab& tab);
   void export_trace(Tab& tab);

@@ -45,8 +45,9 @@ struct Workspace::Tab {
   std::shared_ptr<const ProgramProfile> profile;  // null until measured
   std::string compile_error, assumed;             // `assumed`: shapes used for variable dimensions
   ChosenShapes shapes;                            // chosen by the user
-  std::string open_shapes;        // of inputs with variable dimensions, as shown in a field
-  std::filesystem::path overlay;  // a file to read once the graph is loaded; empty: none
+  std::string open_shapes;    // of inputs with variable dimensions, as shown in a field
+  std::string overlay_error;  // of the last file of `overlays`
+  std::vector<std::filesystem::path> overlays;  // files to read once the graph is loaded
   GraphView graph;
   PopefView popef;
   ProgramView program;

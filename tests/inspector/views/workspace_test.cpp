@@ -94,6 +94,22 @@ TEST_F(WorkspaceTest, ValuesOfAFileColourTheGraph) {
   EXPECT_EQ(workspace->graph()->colour(), GraphColour::op) << "only four colours exist";
 }
 
+TEST_F(WorkspaceTest, ValuesGivenWithTheModelAreReportedOnceItIsLoaded) {
+  workspace->open(folder.write("net.ir", kSampleText));
+  workspace->open(folder.write("times.csv", "/Add,10\nother,4\n"));
+  settle();
+  EXPECT_EQ(workspace->message(), "times.csv: 1 node, 1 name unknown such as 'other'");
+  EXPECT_EQ(workspace->error(), "");
+  workspace->open(folder.write("none.csv", "other,4\n"));
+  workspace->show(View::program);
+  settle();
+  EXPECT_NE(workspace->error().find("none.csv has no value for a node of this graph"),
+            std::string::npos)
+      << "the view does not matter";
+  workspace->open(folder.path / "times.csv");
+  EXPECT_EQ(workspace->error(), "");
+}
+
 TEST_F(WorkspaceTest, ANodeIsCopiedAsTextAndItsGroupSavedAsAModel) {
   open_sample();
   workspace->graph()->select(workspace->document()->graph->find("/block/fc/Relu"));
