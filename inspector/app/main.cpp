@@ -34,7 +34,7 @@ namespace {
 struct Arguments {
   std::vector<std::string> files, inputs, shapes, plugins;
   std::string export_graph, screenshot, view, select, size = "1280x800", theme, telemetry_folder,
-                                                      page, labels;
+                                                      page, labels, target, precision, ipus;
   double scale = 1;
   bool horizontal = false, help_sheet = false, palette = false, profile = false;
   double bench = 0;
@@ -88,6 +88,21 @@ void prepare_run(Workspace& workspace, const Arguments& a, bool run) {
   }
 }
 
+// Sets the choices of the chip view that were given on the command line.
+void prepare_chip(Workspace& workspace, const Arguments& a) {
+  if (a.target.empty() && a.precision.empty() && a.ipus.empty()) return;
+  const bool picture = !a.screenshot.empty() || !a.export_graph.empty();
+  if (picture && a.view != view_name(View::chip))
+    throw cli::Usage("--target, --precision and --num_ipus are for --view chip");
+  ChipView* view = workspace.chip_view();
+  if (!view) throw cli::Usage("--target, --precision and --num_ipus need a FILE");
+  ChipChoice choice = view->choice();
+  if (!a.target.empty()) choice.target = a.target;
+  if (!a.precision.empty()) choice.precision = a.precision;
+  if (!a.ipus.empty()) choice.ipus = std::stoll(a.ipus);
+  view->choose(choice);
+}
+
 // Checks that pictures are PNG files, and that options of pictures are given only with a picture,
 // because a window has its own controls for them.
 void check_picture_options(const Arguments& a) {
@@ -136,6 +151,7 @@ int take_screenshot(const Arguments& a, Settings settings) {
   {
     Workspace workspace(std::move(settings), {}, static_cast<float>(a.scale));
     prepare(workspace, a);
+    prepare_chip(workspace, a);
     if (a.palette || a.help_sheet) {
       ImGui::GetIO().KeysDown[a.help_sheet ? ui::kF1 : 'K'] = true;
       ImGui::GetIO().KeyCtrl = !a.help_sheet;
@@ -343,6 +359,7 @@ int open_window(const Arguments& a, Settings settings) {
     };
     Workspace workspace(std::move(settings), wake, scale);
     prepare(workspace, a);
+    prepare_chip(workspace, a);
     if (const auto view = view_of(a.view)) workspace.show(*view);
     if (!a.shapes.empty()) workspace.set_shapes(fmt::format("{}", fmt::join(a.shapes, " ")));
     prepare_run(workspace, a, false);
@@ -403,6 +420,12 @@ void add_options(Command& app, poprt::inspector::Arguments& a) {
                  "NAME=zeros or NAME=random; a screenshot of it runs the model")
       ->many();
   app.add_option("--labels", a.labels, "File with class names for the run view, one per line");
+  app.add_option("--target", a.target, "Chip of the chip view: mk1, mk2, bow or c600 [c600]")
+      ->choose({"mk1", "mk2", "bow", "c600"});
+  app.add_option("--precision", a.precision, "fp32, fp16 or fp8, for the chip view [fp16]")
+      ->choose({"fp32", "fp16", "fp8"});
+  app.add_option("--num_ipus", a.ipus, "1, 2, 4, 8, 16 or 64 IPUs, for the chip view [1]")
+      ->choose({"1", "2", "4", "8", "16", "64"});
   app.add_option("--telemetry_folder", a.telemetry_folder,
                  "Folder of the telemetry of processes [POPRT_TELEMETRY_DIR or the user's runtime "
                  "folder]");
@@ -427,10 +450,10 @@ void add_picture_options(Command& app, poprt::inspector::Arguments& a) {
        app.add_option(
            "--page", a.page,
            "anchors, data, opaque, metadata, blobs, values, largest, differences, memory, "
-           "operations, compare or cycles: the page of popef (the first five), run (the next "
-           "three) or chip"))
+           "operations, compare, cycles or graph (coloured by the cycles): the page of popef (the "
+           "first five), run (the next three) or chip"))
       ->choose({"anchors", "data", "opaque", "metadata", "blobs", "values", "largest",
-                "differences", "memory", "operations", "compare", "cycles"});
+                "differences", "memory", "operations", "compare", "cycles", "graph"});
   keep("--step",
        app.add_option("--step", a.step, "Row of the list in the passes view, counted from 0"))
       ->check(poprt::cli::at_least(0));
@@ -457,7 +480,7 @@ int main(int argc, char** argv) {
   app.example("poprt-inspector model.onnx", "Show a graph");
   app.example("poprt-inspector model.onnx model.popef", "Several files, each in a tab");
   app.example("poprt-inspector --view queues", "Running processes, without any file");
-  app.example("poprt-inspector model.onnx --view chip --screenshot chip.png",
+  app.example("poprt-inspector model.onnx --view chip --target mk2 --screenshot chip.png",
               "Write a picture, without a display");
   app.footer("F1 lists the shortcuts of the window. poprt help inspector describes the views.");
   return poprt::cli::guarded("poprt-inspector", [&] {

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <iterator>
 #include <numeric>
+#include <utility>
 
 #include "model/format.h"
 #include "model/stable_order.h"
@@ -108,6 +110,13 @@ void ChipView::set_page(const std::string& name) {
     if (name == names[i]) page = static_cast<Page>(i);
   if (name == "compare" && !comparing_) compare_with("mk2");
   if (name == "cycles") by_cycles_ = true;
+  if (name == "graph") graph_wanted_ = true;
+}
+
+void ChipView::choose(const ChipChoice& choice) {
+  if (choice == choice_) return;
+  choice_ = choice;
+  start();
 }
 
 bool ChipView::select(const std::string& name) {
@@ -299,12 +308,15 @@ void ChipView::draw_tiles(ImVec2 size) {
 void ChipView::draw_time(float width) {
   const int last = static_cast<int>(model_->ops().size()) - 1;
   if (last < 0) return;
-  ImGui::SetNextItemWidth(width);
-  const std::string label = op_ < 0 ? "whole run"
-                                    : fmt::format("operation %d of {}: {}", last,
-                                                  model_->ops()[static_cast<size_t>(op_)].type);
-  if (ImGui::SliderInt("##chip time", &op_, -1, last, label.c_str())) step(0);
+  ImGui::SetNextItemWidth(width * 0.6f);
+  // The text is not in the slider, because its format is one of printf, and the types of operations
+  // are names of the model.
+  if (ImGui::SliderInt("##chip time", &op_, -1, last, "")) step(0);
   ui::mark("chip time");
+  ImGui::SameLine();
+  ui::fitted_text(op_ < 0 ? "whole run"
+                          : fmt::format("operation {} (0 to {}): {}", op_, last,
+                                        printable(model_->ops()[static_cast<size_t>(op_)].type)));
 }
 
 // Sync and control, exchange and computation of each operation on the axis of cycles.
@@ -322,17 +334,22 @@ void ChipView::draw_trace(ImVec2 size) {
       rest > 0 ? fmt::format("Phases over {} cycles, {} more for transfers:", count_text(all),
                              count_text(rest))
                : fmt::format("Phases over {} cycles:", count_text(all));
-  ui::label(list, text, c.text, title);
+  const float left = at.x + 8 * s, wide = size.x - 16 * s;
+  ui::label(list, text, c.text, ui::fitted(title, wide, ui::Cut::end));
   ui::mark(title, at, {at.x + size.x, at.y + line + 4 * s});
   text.x += ImGui::CalcTextSize(title.c_str()).x + 10 * s;
-  for (const auto& [kind, name] : {std::pair(ChipPhase::compute, "compute"),
-                                   {ChipPhase::exchange, "exchange"},
-                                   {ChipPhase::control, "sync and control"}}) {
+  const std::initializer_list<std::pair<ChipPhase::Kind, const char*>> phases = {
+      {ChipPhase::compute, "compute"},
+      {ChipPhase::exchange, "exchange"},
+      {ChipPhase::control, "sync and control"}};
+  float legend = 0;
+  for (const auto& [kind, name] : phases) legend += ImGui::CalcTextSize(name).x + 10 * s;
+  if (text.x + legend > left + wide) text = {left, text.y + line};
+  for (const auto& [kind, name] : phases) {
     ui::label(list, text, ui::readable(colour_of_phase(kind), c.panel), name);
     text.x += ImGui::CalcTextSize(name).x + 10 * s;
   }
-  const float left = at.x + 8 * s, wide = size.x - 16 * s, top = at.y + line + 10 * s,
-              bottom = at.y + size.y - 8 * s;
+  const float top = text.y + line + 6 * s, bottom = at.y + size.y - 8 * s;
   if (all <= 0 || bottom <= top) return;
   const auto x_of = [&](double cycle) { return left + wide * static_cast<float>(cycle / all); };
   for (const ChipPhase& p : model_->phases())
@@ -529,7 +546,8 @@ void ChipView::draw_comparison(ImVec2 size) {
         if (col == 0) return row.what;
         if (col == 3) return row.a > 0 ? fmt::format("{:.3f}", row.b / row.a) : "";
         const double value = col == 1 ? row.a : row.b;
-        return value == std::floor(value) ? count_text(value) : fmt::format("{:.4g}", value);
+        return value == std::floor(value) || value >= 10000 ? count_text(value)
+                                                            : fmt::format("{:.4g}", value);
       },
       [](size_t) { return false; }, [](size_t) {}, comparison_,
       {size.x, ImGui::GetContentRegionAvail().y},

@@ -29,8 +29,12 @@ class ChipView {
 
   enum class Page { memory, operations, compare };
   Page page = Page::memory;
-  // Selects the page "memory", "operations" or "compare". "cycles" colours the tiles by cycles.
+  // Selects the page "memory", "operations" or "compare". "cycles" colours the tiles by cycles, and
+  // "graph" requests the cycles as colours of the graph.
   void set_page(const std::string& name);
+  const ChipChoice& choice() const { return choice_; }
+  // Estimates for another chip, precision, memory or number of IPUs.
+  void choose(const ChipChoice& choice);
   // Selects the operation of that name. Returns false if there is none.
   bool select(const std::string& name);
   int selected() const { return op_; }
@@ -42,8 +46,8 @@ class ChipView {
   std::vector<Table> tables() const {
     return model_ ? chip_tables(*model_, other_.get()) : std::vector<Table>{};
   }
-  // Whether a click requested the cycles as colours of the graph.
-  bool take_graph() { return std::exchange(graph_wanted_, false); }
+  // Whether a click requested the cycles as colours of the graph, once they are known.
+  bool take_graph() { return model_ && std::exchange(graph_wanted_, false); }
 
  private:
   void start();

@@ -286,7 +286,9 @@ void ProgramView::draw_live_line(ImDrawList* list) const {
   }
   list->AddPolyline(line.data(), static_cast<int>(line.size()), c.text, 0, 1.6f * ui::scale());
   const size_t peak = program_->peak(part_);
-  const float x = map_.x(static_cast<double>(peak) + 0.5), y = y_of(peak);
+  // The whole dot is inside of the map.
+  const float x = map_.x(static_cast<double>(peak) + 0.5),
+              y = std::max(y_of(peak), map_.least.y + 5 * ui::scale());
   list->AddCircleFilled({x, y}, 5 * ui::scale(), c.panel);
   list->AddCircleFilled({x, y}, 4 * ui::scale(), c.accent);
   const float width = ImGui::CalcTextSize("peak").x, side = 7 * ui::scale();

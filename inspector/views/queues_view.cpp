@@ -53,9 +53,11 @@ void QueuesView::handle_keys(const TelemetryHistory& history) {
 void QueuesView::draw_nothing(bool live) {
   ui::text(live ? "No process publishes telemetry yet." : "This recording has no samples.");
   if (!live) return;
+  ImGui::PushTextWrapPos(0);
   ui::dim_text(
       "Start one with POPRT_TELEMETRY=1 in its environment, or SessionConfig::telemetry; it "
       "appears here by itself:");
+  ImGui::PopTextWrapPos();
   ImGui::PushFont(ui::fixed_font());
   ui::text("POPRT_TELEMETRY=1 poprt_exec bench MODEL.popef --seconds 600");
   ImGui::PopFont();

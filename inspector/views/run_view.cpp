@@ -417,9 +417,10 @@ void RunView::draw_choices(ImVec2, const std::vector<Other>& others) {
       })) {
     auto seed = static_cast<int>(seed_);
     ImGui::SetNextItemWidth(110 * ui::scale());
-    if (ImGui::InputInt("seed of random inputs", &seed))
-      seed_ = static_cast<uint64_t>(std::max(0, seed));
+    if (ImGui::InputInt("##seed", &seed)) seed_ = static_cast<uint64_t>(std::max(0, seed));
     ui::mark("seed");
+    ImGui::SameLine();
+    ui::fitted_text("seed of random inputs");
   }
   if (running_.started()) {
     const auto [done, what] = running_.progress();

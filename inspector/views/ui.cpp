@@ -34,6 +34,7 @@ struct State {
   std::map<std::string, float> panels;
   std::set<ImWchar> missing;  // drawn characters that are not in kLatin
   bool fonts_wanted = false;
+  bool table_scrolls = false;           // horizontally, while its rows are drawn
   std::vector<ImWchar> missing_ranges;  // ImGui keeps a pointer to it
   std::string copied;
 };
@@ -309,6 +310,7 @@ void mark_text(std::string_view line) {
   last.clip_least = last.list->GetClipRectMin();
   last.clip_most = last.list->GetClipRectMax();
   last.colour = ImGui::GetColorU32(ImGuiCol_Text);
+  last.scrolls = state().table_scrolls;
 }
 
 }  // namespace
@@ -340,6 +342,15 @@ bool pick(std::string_view line, bool chosen) {
   label(ImGui::GetWindowDrawList(), at, ImGui::GetColorU32(ImGuiCol_Text), shown);
   mark(line);
   return clicked;
+}
+
+void same_line_if_fits(const char* label) {
+  const ImGuiStyle& style = ImGui::GetStyle();
+  const float needed =
+      style.ItemSpacing.x + ImGui::CalcTextSize(label).x + 2 * style.FramePadding.x;
+  if (ImGui::GetItemRectMax().x + needed <=
+      ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x)
+    ImGui::SameLine();
 }
 
 void text(std::string_view line) {
@@ -514,8 +525,10 @@ bool field(const char* id, const char* hint, std::string& value, float width,
   ImGui::SetNextItemWidth(width);
   const std::string hidden =
       std::string("##") + id;  // without a label, because the hint describes the field
+  const std::string fits =
+      fitted(hint, ImGui::CalcItemWidth() - 2 * ImGui::GetStyle().FramePadding.x, Cut::end);
   const bool changed =
-      ImGui::InputTextWithHint(hidden.c_str(), hint, buffer.data(), buffer.size(), flags);
+      ImGui::InputTextWithHint(hidden.c_str(), fits.c_str(), buffer.data(), buffer.size(), flags);
   mark(id);
   if (changed) value = buffer.data();
   return changed;
@@ -554,6 +567,23 @@ bool choice(const char* id, const std::vector<std::string>& names, int& chosen, 
 namespace {
 
 using Cell = std::function<std::string(size_t, int)>;
+
+// Returns the width in which numbers are complete and texts can be recognised. The first column of
+// texts has the names of the rows.
+float least_width(const std::vector<Column>& columns, const TableState& state) {
+  const float letter = ImGui::GetFontSize();
+  float width = 0;
+  bool names = true;
+  for (size_t c = 0; c < columns.size(); c++) {
+    width += 2 * ImGui::GetStyle().CellPadding.x + 1;
+    if (columns[c].right || columns[c].fits) {
+      width += c < state.widths.size() ? state.widths[c] : 0;
+    } else {
+      width += std::exchange(names, false) ? 5 * letter : 3.5f * letter;
+    }
+  }
+  return width + ImGui::GetStyle().ScrollbarSize;
+}
 
 void draw_header(const std::vector<Column>& columns, TableState& state) {
   state.widths.resize(columns.size());
@@ -675,7 +705,13 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count, con
       ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_PadOuterX |
       ImGuiTableFlags_SizingStretchProp |
       (state.sort_column >= 0 ? ImGuiTableFlags_Sortable : ImGuiTableFlags_None);
-  if (!ImGui::BeginTable(id, static_cast<int>(columns.size()), flags, size)) return false;
+  const float least = least_width(columns, state);
+  const bool scrolls = least > (size.x > 0 ? size.x : ImGui::GetContentRegionAvail().x);
+  if (!ImGui::BeginTable(id, static_cast<int>(columns.size()),
+                         scrolls ? flags | ImGuiTableFlags_ScrollX : flags, size,
+                         scrolls ? least : 0))
+    return false;
+  poprt::inspector::ui::state().table_scrolls = scrolls;
   draw_header(columns, state);
   const bool sorted = sort_changed(state);
   if (sorted || state.range_first >= static_cast<int>(count)) state.range_first = -1;
@@ -727,6 +763,7 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count, con
         if (colour) ImGui::PopStyleColor();
       }
     }
+  poprt::inspector::ui::state().table_scrolls = false;
   if (menu) ImGui::OpenPopup("copy");
   draw_menu(columns, count, cell, state);
   copy_selected(columns, count, cell, selected, state);

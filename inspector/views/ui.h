@@ -90,6 +90,7 @@ struct Mark {
   const ImDrawList* list = nullptr;
   ImVec2 clip_least = {}, clip_most = {};
   ImU32 colour = 0;
+  bool scrolls = false;  // in a table that can be scrolled horizontally
 };
 // Widgets and texts of the current frame in the order of drawing.
 std::vector<Mark>& marks();
@@ -98,6 +99,8 @@ void mark(std::string_view name, ImVec2 least, ImVec2 most);
 const Mark* find_mark(std::string_view name);
 
 bool button(const char* label, const char* tooltip = nullptr, bool active = false);
+// Continues the line if a button with this label fits into it.
+void same_line_if_fits(const char* label);
 // A line that a click selects. Unlike ImGui's own widget, it shows text after "##". Each must be in
 // its own ImGui::PushID().
 bool pick(std::string_view line, bool chosen = false);
@@ -166,7 +169,7 @@ struct TableState {
 // Draws the visible rows of [0, count). `cell(row, column)` returns the text, `selected(row)` and
 // `picked(row)` the selection. Returns true if the sort order changed. The right button offers to
 // copy a cell, a row or all rows. Ctrl+C copies the selected rows; a click with Shift extends the
-// selection.
+// selection. A table whose columns of text would become unreadable is scrolled horizontally.
 bool table(const char* id, const std::vector<Column>& columns, size_t count,
            const std::function<std::string(size_t, int)>& cell,
            const std::function<bool(size_t)>& selected, const std::function<void(size_t)>& picked,

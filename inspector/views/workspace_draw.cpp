@@ -129,18 +129,19 @@ void Workspace::draw_views() {
   draw_search(g);
   ImGui::SameLine();
   if (ui::button("Fit", "F")) g.fit();
-  ImGui::SameLine();
-  if (ui::button(settings_.horizontal ? "Down" : "Right", "H: edges point down, or to the right",
-                 false))
+  const char* const turn = settings_.horizontal ? "Down" : "Right";
+  ui::same_line_if_fits(turn);
+  if (ui::button(turn, "H: edges point down, or to the right", false))
     set_horizontal(!settings_.horizontal);
-  ImGui::SameLine();
-  if (ui::button(fmt::format("Colour: {}", g.colour_name()).c_str(),
+  const std::string colour = fmt::format("Colour: {}", g.colour_name());
+  ui::same_line_if_fits(colour.c_str());
+  if (ui::button(colour.c_str(),
                  "C: by operator, type, weights, memory of results, time once profiled"))
     g.next_colour();
   if (g.graph() && g.graph()->groups().size() > 1) {
-    ImGui::SameLine();
+    ui::same_line_if_fits("Open all");
     if (ui::button("Open all", "E: all groups")) g.open_all(true);
-    ImGui::SameLine();
+    ui::same_line_if_fits("Close all");
     if (ui::button("Close all", "Shift+E")) g.open_all(false);
   }
 }

@@ -132,11 +132,14 @@ class Pictures(Program):
 
     def test_what_a_view_cannot_show_is_an_error(self):
         self.path("values.csv", b"/0/Conv,1\n")
+        self.path("others.csv", b"layer_9,1\n")
         for words, error in (
                 ([DIGITS, "--view", "program", "--input_shape", "image=2,1,9,9"], "which does not match 2\u00d71\u00d79\u00d79"),
                 ([DIGITS, "--view", "run", "--input", "image=none.npy"], "cannot read 'none.npy'"),
                 ([DIGITS, "--view", "run", "--labels", "none.txt"], "none.txt"),
-                (["values.csv"], "open it after the model")):
+                (["values.csv"], "open it after the model"),
+                ([DIGITS, "others.csv"], "has no value for a node of this graph; its first name is 'layer_9'"),
+                ([DIGITS, "others.csv", "--view", "passes"], "has no value for a node of this graph")):
             errors = self.shoot(*words, code=1)[3]
             self.assertIn(error, errors)
             self.assertEqual(errors.count("\n"), 1, errors)
@@ -144,6 +147,18 @@ class Pictures(Program):
         result = self.run_inspector(DIGITS, "--page", "opaque", "--screenshot", "a.png")
         self.assertEqual((result.returncode, os.path.exists(self.path("a.png"))), (2, False), result.stderr)
         self.assertIn("--page opaque is for --view popef, the picture shows graph", result.stderr)
+
+    def test_a_chip_is_chosen_by_options(self):
+        """Each choice changes the picture; an option without effect is an error."""
+        words = [DIGITS, "--input_shape", "image=8,1,8,8", "--view", "chip"]
+        pictures = [self.shoot(*words, *more)[2] for more in (
+            [], ["--target", "mk1"], ["--precision", "fp32"], ["--num_ipus", "2"], ["--page", "graph"])]
+        for i, picture in enumerate(pictures):
+            self.assertNotIn(picture, pictures[:i])
+        for more, error in ((["--target", "mk9"], "expected mk1 or mk2"), (["--view", "run", "--target", "mk1"], "are for --view chip")):
+            result = self.run_inspector(DIGITS, *more, "--screenshot", "a.png")
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(error, result.stderr)
 
     def test_a_pass_is_chosen_by_its_row(self):
         first, second = (self.shoot(DIGITS, "--input_shape", "image=1,1,8,8", "--view", "passes", "--step", row)[2] for row in ("1", "2"))

@@ -75,6 +75,7 @@ TEST_F(ChipViewTest, TheSliderAndTheArrowsChooseAnOperation) {
   EXPECT_EQ(chip().selected(), 0);
   EXPECT_TRUE(sees("operation 0: "));
   EXPECT_TRUE(sees("at operation 0"));
+  EXPECT_TRUE(sees("operation 0 (0 to ")) << "next to the slider";
   press(ui::kLeft);
   press(ui::kLeft);
   EXPECT_EQ(chip().selected(), -1) << "it ends at the whole run";

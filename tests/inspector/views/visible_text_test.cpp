@@ -16,7 +16,7 @@ namespace poprt::inspector {
 namespace {
 
 // Returns the faults of the texts drawn in the last frame. A text may be scrolled out of sight
-// vertically, but never horizontally.
+// vertically, but horizontally only in a table that has a bar for it.
 std::vector<std::string> text_faults() {
   std::vector<std::string> faults;
   const auto& marks = ui::marks();
@@ -26,7 +26,7 @@ std::vector<std::string> text_faults() {
   for (size_t i = 0; i < marks.size(); i++) {
     const ui::Mark& a = marks[i];
     if (!seen(a)) continue;
-    if (a.least.x < a.clip_least.x - 1 || a.most.x > a.clip_most.x + 1)
+    if (!a.scrolls && (a.least.x < a.clip_least.x - 1 || a.most.x > a.clip_most.x + 1))
       faults.push_back(fmt::format("'{}' at {:.0f} to {:.0f} is visible only from {:.0f} to {:.0f}",
                                    a.name, a.least.x, a.most.x, a.clip_least.x, a.clip_most.x));
     for (size_t k = i + 1; k < marks.size(); k++) {
@@ -156,7 +156,7 @@ class VisibleText : public WorkspaceTest {
   }
   template <class F>
   void at_every_size(F&& check) {
-    for (const ImVec2 size : {ImVec2{1024, 768}, ImVec2{2560, 1440}}) {
+    for (const ImVec2 size : {ImVec2{640, 480}, ImVec2{1024, 768}, ImVec2{2560, 1440}}) {
       ImGui::GetIO().DisplaySize = size;
       settle();
       check(fmt::format("{}x{}", size.x, size.y));
@@ -241,6 +241,19 @@ TEST_F(VisibleText, EveryViewIsReadableAtEverySize) {
           << view_name(static_cast<View>(v)) << " " << size;
     });
   }
+}
+
+// At a small size the line of buttons continues below.
+TEST_F(VisibleText, ButtonsOfAGraphAreInsideOfTheWindow) {
+  open_sample();
+  workspace->show(View::graph);
+  at_every_size([&](const std::string& size) {
+    for (const char* name : {"Fit", "Right", "Open all", "Close all"}) {
+      const ui::Mark* const button = ui::find_mark(name);
+      ASSERT_NE(button, nullptr) << name << " " << size;
+      EXPECT_LE(button->most.x, ImGui::GetIO().DisplaySize.x) << name << " " << size;
+    }
+  });
 }
 
 // As many elements are in a line as fit into it.
