@@ -35,7 +35,8 @@ struct ExportOptions {
 void export_file(const ir::Graph& graph, const std::filesystem::path& path,
                  const ExportOptions& options = {});
 
-// Writes one self-contained model. Throws resource_exhausted if it is larger than 2 GiB.
+// Writes one self-contained model. Throws resource_exhausted if it is larger than 2 GiB, and
+// unimplemented like export_file().
 std::string export_bytes(const ir::Graph& graph, const ExportOptions& options = {});
 
 }  // namespace poprt::onnx

@@ -38,8 +38,9 @@ class ExternalFiles {
 
   // Returns the bytes at `offset` of the file `location`, a relative path without ".." components.
   // Without `length`, the bytes up to the end, or `expected` zeros. Throws invalid_argument for a
-  // forbidden path or kind of file, not_found if the file is missing and data_loss if it is too
-  // short.
+  // forbidden path or kind of file and without a directory, not_found if the file is missing,
+  // permission_denied if it may not be read, data_loss if it is too short, and resource_exhausted
+  // if there is no address space for its zeros.
   Bytes read(std::string_view location, uint64_t offset, std::optional<uint64_t> length,
              uint64_t expected = 0);
 
@@ -51,7 +52,8 @@ class ExternalFiles {
   }
 
   // Compares the SHA-1 of the whole file with `checksum`, 40 hexadecimal digits. Throws data_loss
-  // if they differ, and else like read(); a missing file that becomes zeros has none. Computes the
+  // if they differ, invalid_argument for another text, and else like read(); a missing file that
+  // becomes zeros is not compared. Computes the
   // SHA-1 of a file once.
   void check(std::string_view location, std::string_view checksum);
 

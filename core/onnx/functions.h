@@ -18,6 +18,7 @@ inline std::string normal_domain(const std::string& domain) {
 
 // The versions by domain. As in ONNX Runtime, the last of several versions of one domain counts,
 // with a warning, and a version below 1 is an error only if the domain is used: check_import().
+// Throws unimplemented if a version of the default domain is above kMaxOpset.
 std::map<std::string, int64_t> read_opsets(
     const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports);
 
@@ -41,7 +42,7 @@ struct Function {
 class Functions {
  public:
   // `model` must outlive this object. Throws invalid_argument for duplicates and malformed
-  // functions.
+  // functions, data_loss for damaged fields, and like read_opsets().
   explicit Functions(::onnx::ModelProto& model);
 
   // The function that a node calls, or null.

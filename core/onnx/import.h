@@ -46,13 +46,13 @@ struct ImportOptions {
   bool missing_data_is_zero = false;
 };
 
-// Throws not_found for a missing file, invalid_argument if the file is not an ONNX model or is
-// invalid, data_loss for truncated or inconsistent contents, unimplemented for features that are
-// not supported, and resource_exhausted beyond the limits of limits.h. The message begins with the
-// path and contains the graph, the node or tensor, and the field. Weights are not copied: tensors
-// refer to memory that the importer or protobuf has filled or, without `copy`, to the mapped
-// external file, which must not be truncated while they live: reading a missing page raises SIGBUS.
-// Thread-safe.
+// Throws not_found for a missing file, permission_denied if a file may not be read,
+// invalid_argument if the file is not an ONNX model or is invalid, data_loss for truncated or
+// inconsistent contents, unimplemented for features that are not supported, and resource_exhausted
+// beyond the limits of limits.h. The message begins with the path and contains the graph, the node
+// or tensor, and the field. Weights are not copied: tensors refer to memory that the importer or
+// protobuf has filled or, without `copy`, to the mapped external file, which must not be truncated
+// while they live: reading a missing page raises SIGBUS. Thread-safe.
 std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
                                        const ImportOptions& options = {});
 

@@ -10,9 +10,9 @@
 namespace poprt::onnx {
 
 // Reads a file that contains one TensorProto, including external data in the same folder. If `name`
-// is not null, it receives the name of the tensor, which may be empty. Throws not_found,
-// invalid_argument (another kind of file), data_loss (damaged) and unimplemented (a SequenceProto
-// or an OptionalProto); the message begins with the path.
+// is not null, it receives the name of the tensor, which may be empty. Throws like
+// MappedFile::open() and take_tensor(), invalid_argument (another kind of file), data_loss
+// (damaged) and unimplemented (a SequenceProto or an OptionalProto); the message contains the path.
 Tensor read_tensor_pb(const std::filesystem::path& path, std::string* name = nullptr);
 
 // The tensors of a file that contains a TensorProto (one tensor), a SequenceProto of tensors, or an
