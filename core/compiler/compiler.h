@@ -114,8 +114,8 @@ struct Options {
 struct Executable {
   program::Program program;
   std::vector<program::Weight> weights;
-  // Opaque blobs for the PopEF file, by name: class labels that are strings (flow/class_labels.h),
-  // and the metadata of the ONNX model (onnx_metadata.h).
+  // Opaque blobs for the PopEF file, by name, for example class labels that are strings
+  // (flow/class_labels.h) and the metadata of the ONNX model (onnx_metadata.h).
   std::map<std::string, std::string> notes;
   // Weights that were narrow in the model and that the payload stores in that type.
   std::vector<program::NarrowWeights> narrow;

@@ -12,9 +12,9 @@ namespace poprt::compiler {
 // not_found for an unknown output and invalid_argument for a repeated name.
 void select_outputs(ir::Graph& graph, const std::vector<std::string>& names);
 
-// Removes the outputs in `removed`, and makes outputs of the tensors in `checkpoints`. Throws
-// not_found for an unknown output or tensor, and invalid_argument if no output would remain or a
-// checkpoint is an input or a constant.
+// Removes the outputs in `removed`, then makes outputs of the tensors in `checkpoints`. Throws
+// not_found for an unknown output or tensor, and invalid_argument if all outputs would be removed
+// or a checkpoint is an input or a constant.
 void change_outputs(ir::Graph& graph, const std::vector<std::string>& removed,
                     const std::vector<std::string>& checkpoints);
 

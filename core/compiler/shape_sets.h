@@ -23,7 +23,8 @@ void sort_by_size(std::vector<ShapeSet>& sets);
 // `max_padding` (from 0, below 1) of padding. With 0.2, sizes from 81 on use a bucket of 100. Sizes
 // that are equal in each of `sets` are one size, also in different inputs. New sizes are multiples
 // of 16 if the limit allows it, else of 8, 4, 2 or 1. The result is sorted by size. Throws
-// invalid_argument if no two shapes differ in one size only, and if there would be too many shapes.
+// invalid_argument if the shapes of an input have different numbers of dimensions, if no two shapes
+// differ in one size only, and if there would be more than 64 shapes.
 std::vector<ShapeSet> with_steps(const std::vector<ShapeSet>& sets, double max_padding);
 
 }  // namespace poprt::compiler

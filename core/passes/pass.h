@@ -129,18 +129,21 @@ struct PassManagerOptions {
 };
 
 // Runs the passes in the given order. With `verify_each`, the graph is verified after each pass
-// that counts a rewrite, and after the last pass. Errors have the context "pass NAME".
+// that counts a rewrite, and after the last pass. Errors of a pass have the context "pass NAME"; if
+// the last verification fails after several passes without a rewrite, the context names all of
+// them. Throws not_found if `stop_after` is not a pass, and like checked_arguments().
 std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassDef* const> passes,
                                    const PassManagerOptions& options = {});
 
-// The same for passes with arguments. A pass may occur several times with different arguments.
+// The same for passes with arguments; those in `options` are ignored. A pass may occur several
+// times with different arguments.
 std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassCall> calls,
                                    const PassManagerOptions& options = {});
 
 // Checks `depend`, `before` and `against` of a list in its order. Throws failed_precondition.
 void check_order(std::span<const PassDef* const> passes);
 // Adds the dependencies of a user's selection and returns a stable order that satisfies the
-// constraints.
+// constraints, with each pass once. Throws like pass_of() and check_order().
 std::vector<const PassDef*> sort_passes(std::span<const std::string> names);
 
 }  // namespace poprt::passes
