@@ -111,7 +111,7 @@ struct CompileSettings {
   void check_names(const std::string& onnx) const;
   // The axis of batch_size, or -1 without a batch size.
   int64_t axis() const { return batch_size <= 0 ? -1 : batch_axis >= 0 ? batch_axis : 0; }
-  // Whether any option was set.
+  // Whether an option was set that load_model() refuses for a .popef file.
   bool any_given() const;
 
  private:

@@ -11,12 +11,12 @@ namespace poprt::cli {
 // Adds the options of the file to `options`. Returns the models of a list model_fusion: each has
 // its own options, and those outside of the list that it does not set. Throws Usage for text that
 // is not YAML, an unknown name, a value of the wrong kind, aliases, tags, several documents, more
-// than 1 MiB, and more than four levels below an option.
+// than 1 MiB, and more than four levels below an option, and Failure if the file cannot be read.
 std::vector<GivenOptions> read_config_yaml(const std::string& path, GivenOptions& options);
 
 // Adds the contents of a --manual_sharding_config file as options sharding_info and
 // pipelining_info. The file is a list of maps with a node, and a device, a stage or both. Throws
-// Usage as above.
+// Usage if `options` has one of these options, and as above.
 void read_sharding_yaml(const std::string& path, GivenOptions& options);
 
 }  // namespace poprt::cli

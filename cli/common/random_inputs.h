@@ -15,7 +15,7 @@ void fill_random(const poprt_anchor* anchor, std::byte* data, uint64_t seed);
 void fill_random(poprt_dtype dtype, std::byte* data, size_t bytes, uint64_t seed);
 
 // Returns the rows of one request with inputs of these shapes as PopRT counts them: the smallest
-// first dimension.
+// first dimension, or 1 if all inputs are scalars.
 int64_t rows_of(const std::vector<std::vector<int64_t>>& shapes);
 
 }  // namespace poprt::cli

@@ -11,7 +11,7 @@ namespace poprt::cli {
 // Passes all bytes of a file, in pieces, to `take`; "-" is the standard input. Throws Failure with
 // `path` in the message if the file cannot be read, if it has more than `most` bytes (a device:
 // more than 16 MiB), if no process opens a pipe for writing within 10 seconds, or if nothing comes
-// from a pipe for 10 minutes.
+// for 10 minutes.
 void read_pieces(const std::string& path, uint64_t most,
                  const std::function<void(std::span<const char>)>& take);
 

@@ -26,7 +26,7 @@ class Tokenizer {
   // Bytes that are not UTF-8 become U+FFFD. Tokens that are not in the tokenizer have no text.
   virtual std::string decode(std::span<const int64_t> tokens) const = 0;
   // The text of a token with the space that it may begin with; its name if it is a special token
-  // or a byte. Empty if it is not in the tokenizer.
+  // or a byte, and for every token of a tokenizer.json. Empty if it is not in the tokenizer.
   virtual std::string name(int64_t token) const = 0;
 };
 
@@ -39,8 +39,8 @@ std::string missing_tokenizer_library();
 
 // Opens a model of sentencepiece. If tokenizer_config.json is in the same folder, its fields
 // add_bos_token and add_eos_token determine the special tokens; otherwise the token that begins a
-// text is one, if the model has it. Throws Failure: the file cannot be read, is damaged, or the
-// library of sentencepiece is not installed.
+// text is one, if the model has it. Throws Failure: one of the files cannot be read or is damaged,
+// or the library of sentencepiece is not installed.
 std::unique_ptr<Tokenizer> open_sentencepiece(const std::filesystem::path& file);
 
 // Opens a tokenizer.json by Python's package tokenizers, in a child process. chat() renders

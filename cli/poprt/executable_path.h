@@ -17,10 +17,10 @@ std::filesystem::path popef_path(const GivenOptions& given, const std::string& i
 // it is the same model or another version of it.
 class ExecutableReplacement {
  public:
-  // With --overwrite, or if there is no file at `path`, commit() refuses nothing.
+  // With --overwrite, or if there is no executable at `path`, commit() does nothing.
   ExecutableReplacement(const GivenOptions& given, const std::filesystem::path& path);
   // The path to which the new file is written before commit(): a temporary one in the same folder
-  // if there is an old file, else the final path.
+  // if commit() compares it with an old executable, else the final path.
   std::filesystem::path temporary_path() const;
   // Moves the temporary file to its place. Throws Failure if the old file is another model, that
   // is, if no input or no output has the same name.

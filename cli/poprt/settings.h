@@ -17,7 +17,7 @@ class CompilerSettings {
   CompilerSettings(const CompilerSettings&) = delete;
   CompilerSettings& operator=(const CompilerSettings&) = delete;
 
-  // Throws Usage for contradictory options.
+  // Throws Usage for options that the library refuses as invalid.
   Compiler make() const;
 
  private:

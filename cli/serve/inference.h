@@ -100,9 +100,10 @@ class Inference {
   // Submits a request. `wanted` are names of outputs; if empty, all outputs are computed. If
   // `timeout_ns` is not 0, the shorter of it and the server's limit applies. The inputs and their
   // shapes must stay valid until `done` is called, which may happen before submit() returns.
-  // Throws Error: invalid_argument, not_found, resource_exhausted (too many requests in flight),
-  // unavailable (the server stops), and the errors of poprt_runner_submit_tensors; then `done` is
-  // not called. Errors during a compilation are in Result::error.
+  // Throws Error: invalid_argument, resource_exhausted (too many requests in flight), unavailable
+  // (the server stops), deadline_exceeded, and the errors of poprt_outputs_create and
+  // poprt_runner_submit_tensors; then `done` is not called. Errors of a request that waits for a
+  // compilation are in Result::error.
   void submit(std::shared_ptr<const LoadedModel> model, const std::vector<InputTensor>& inputs,
               const std::vector<std::string>& wanted, Done done, int64_t timeout_ns = 0);
 

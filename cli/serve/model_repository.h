@@ -40,13 +40,14 @@ class ModelRepository {
   explicit ModelRepository(RepositoryOptions options) : options_(std::move(options)) {}
 
   // Loads all models of the folder, or loads them again. A model that fails has its reason in
-  // index(). Throws Error (not_found) if the folder has no model.
+  // index(). Throws Error (not_found) if the folder has no model, or lacks one of `warm_up`.
   void load_all();
   // Loads the model, or loads it again. The old one still answers the requests that it received.
-  // Throws Error (not_found, or invalid_argument for options that a generator does not have), and
-  // the errors of ServedModel.
+  // Throws Error (not_found, invalid_argument for options that a generator does not have or the
+  // tokenizer of another model, unimplemented for a generator that may not be compiled), and the
+  // errors of ServedModel, poprt_generator_create and poprt_runner_warm_up.
   void load(const std::string& name);
-  // Unloads the model. Throws Error (not_found).
+  // Unloads the model. Throws Error (not_found) if it is not loaded.
   void unload(const std::string& name);
   // Reloads the loaded models whose files have changed.
   void reload_changed();

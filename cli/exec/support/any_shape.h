@@ -19,7 +19,7 @@ NamedArrays read_arrays(const std::vector<std::string>& words,
                         const std::vector<std::string>& pb_words, const poprt_runner* runner);
 
 // Adds random values of the given shapes to `arrays`. Throws Failure for a name that the runner
-// does not have, and for a shape that needs too much memory, and Usage for a name that `arrays`
+// does not have, and for a shape of more than 2^40 elements, and Usage for a name that `arrays`
 // contains.
 NamedArrays arrays_of_shapes(const std::vector<NamedShape>& shapes, NamedArrays arrays,
                              const poprt_runner* runner);

@@ -24,8 +24,8 @@ struct ChipSource {
   std::string option(const std::string& name, const std::string& fallback) const;
 };
 
-// Throws Failure if a PopEF file neither contains nor names its ONNX model, and for a file that has
-// several executables.
+// Throws Failure if a PopEF file neither contains its ONNX model nor has it in its folder, for a
+// PopEF file that does not have exactly one executable, and for a folder.
 ChipSource chip_source(const std::string& path);
 
 // Only shapes are read, so that weights in external files may be missing.

@@ -10,8 +10,8 @@
 
 namespace poprt::cli {
 
-// Makes variable dimensions of inputs static as --input_shape, --batch_size and --batch_axis
-// specify.
+// Sets the dimensions of inputs that --input_shape, --batch_size and --batch_axis specify, variable
+// ones and others.
 void fix_shapes(ir::Graph& graph, const CompileSettings& settings);
 
 // `word` is "zeros", "ones", "rand" (uniform in [0, 1); 0 or 1 for integers and bools; equal for

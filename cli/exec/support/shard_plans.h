@@ -20,8 +20,8 @@ struct SubGraph {
 };
 
 // Returns a candidate for each node with more than one input that is not constant, or for every
-// node if there is none. The last one is the rest of the graph. Names must be unique and types
-// known.
+// node if there is none. If these do not need all nodes, the last one is the rest of the graph.
+// Names must be unique and types known.
 std::vector<SubGraph> sub_graphs(const ir::Graph& graph);
 
 // For each IPU the end of its range of sub-graphs.

@@ -45,8 +45,9 @@ using CompilePlan = std::function<Candidate(const Plan&)>;
 std::optional<Plan> relieved_plan(const Candidate& candidate);
 
 // Returns the candidate of `plan`. As long as an IPU needs more than `proportion` of its memory, a
-// plan that relieves this IPU is tried. Throws if an IPU needs more than its memory, and prints a
-// warning if it needs more than `proportion`.
+// plan that relieves the fullest IPU is tried, at most 16 times; the candidate whose fullest IPU
+// needs least is the result. Throws resource_exhausted if an IPU of it needs more than its memory,
+// and prints a warning if it needs more than `proportion`.
 Candidate compile_fitting(const Plan& plan, double proportion, const CompilePlan& compile);
 
 // Returns the plans that differ by moving one sub-graph across one border.
