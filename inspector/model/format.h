@@ -8,9 +8,9 @@
 
 namespace poprt::inspector {
 
-std::string bytes_text(uint64_t bytes);                  // "1.5 MiB", "12 B"
+std::string bytes_text(uint64_t bytes);                  // "1.50 MiB", "12 B"
 std::string duration_text(double nanoseconds);           // "1.50 ms"
-std::string rate_text(double per_second);                // "12.3 k/s"
+std::string rate_text(double per_second);                // "12.30 k/s"
 std::string number_text(double value);                   // at most six significant digits
 std::string counted(uint64_t n, std::string_view noun);  // "1 node", "2 nodes"
 std::string dimensions_text(

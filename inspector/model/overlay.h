@@ -25,7 +25,8 @@ struct Overlay {
 // Whether the name of the file ends in ".json" or ".csv".
 bool is_overlay_file(const std::filesystem::path& path);
 
-// Throws not_found, and data_loss with the place of an invalid value or if no node is known.
+// Throws not_found, resource_exhausted for more than 256 MiB, and data_loss with the place of an
+// invalid value or if no node is known.
 Overlay read_overlay(const std::filesystem::path& path, const GraphModel& graph);
 // The same for values by name. `values` may have NaN, which is the same as no value.
 Overlay overlay_of(std::string name, const std::vector<std::pair<std::string, double>>& values,

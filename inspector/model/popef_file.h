@@ -80,7 +80,8 @@ class PopefFile {
   // Data of row `i` of data(). The first dimension of a feed is the number of its tensors. Throws
   // if a compressed payload is damaged.
   Tensor tensor(size_t i) const;
-  // The contents of an opaque blob: indented JSON, text, or else hex.
+  // The contents of an opaque blob: indented JSON, text, or else (also if it has more than `most`
+  // bytes) hex. Throws if a compressed payload is damaged.
   std::string opaque_text(size_t i, size_t most = 1 << 20) const;
   // Equal contents have equal checksums. Throws if a compressed payload is damaged.
   uint64_t opaque_checksum(size_t i) const;
@@ -109,7 +110,7 @@ class PopefFile {
   uint64_t file_bytes_ = 0;
 };
 
-// `bytes` in lines of 16, with offsets and characters.
+// The first `most` / 4 of `bytes` in lines of 16, with offsets and characters.
 std::string hex_text(std::span<const std::byte> bytes, size_t most);
 
 }  // namespace poprt::inspector

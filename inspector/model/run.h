@@ -59,7 +59,8 @@ struct BenchResult {
 };
 
 // Publishes telemetry while it runs, so that the queues view shows it like another process. Throws
-// invalid_argument for settings out of range, and the errors of run_model().
+// invalid_argument for settings out of range, unavailable with the message of a request that
+// failed, and the errors of run_model().
 BenchResult bench_model(const std::shared_ptr<const runtime::Model>& model,
                         const InputChoices& choices, uint64_t seed, const BenchSettings& settings,
                         Progress& progress);
