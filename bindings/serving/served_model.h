@@ -61,7 +61,8 @@ std::string shape_text(const std::vector<int64_t>& shape);
 // or the product is too large.
 size_t tensor_bytes(poprt_dtype dtype, const std::vector<int64_t>& shape);
 
-// The files of the model in a folder of a repository: `file` if it is given; else all *.popef
+// The files of the model in a folder of a repository: `file` if it is given (except a model.poprt
+// that does not exist, because Triton gives that name to every model); else all *.popef
 // files, which form one model; else model.poprt; else, if `compile`, model.onnx or the only *.onnx
 // file. Throws Error: not_found, or failed_precondition if `file` is an ONNX model and `compile` is
 // off.
@@ -73,9 +74,10 @@ bool is_generator(const std::string& popef_file);
 
 class ServedModel {
  public:
-  // Opens the model in a folder. Throws Error: those of poprt_executable_open_files and
-  // poprt_executable_load; unimplemented for a tensor whose type has no datatype_name();
-  // invalid_argument for name_map.json that names no tensor.
+  // Opens the model in a folder. Throws Error: those of find_files(), poprt_executable_open_files,
+  // poprt_executable_load and poprt_runner_create; unimplemented for a tensor whose type has no
+  // datatype_name(); data_loss for a damaged list of shapes; invalid_argument for a name_map.json
+  // that is not a JSON object of names, or has a tensor that the model does not have.
   ServedModel(const std::string& folder, const LoadOptions& options);
   // Presents an executable. `names` has pairs of anchors and names for clients.
   ServedModel(Executable executable, const std::vector<std::pair<std::string, std::string>>& names);
