@@ -36,7 +36,7 @@ struct Element<8> {
   uint64_t value;
 };
 
-// Visible at once.
+// Each element becomes visible at once.
 template <class T, class Ring = RingBuffer<T>>
 struct Pushed {
   explicit Pushed(size_t capacity) : ring(capacity) {}
@@ -66,7 +66,7 @@ struct Pushed {
   Ring ring;
 };
 
-// Visible in groups, and when the producer flushes.
+// Elements become visible in groups, and when the producer flushes.
 template <class T>
 struct Streamed : Pushed<T, StreamedRing<T>> {
   using Pushed<T, StreamedRing<T>>::Pushed;

@@ -63,7 +63,7 @@ class Api {
          type, &value);
     return value;
   }
-  // For a tensor that ONNX Runtime created. The data is valid as long as the value exists.
+  // These read a tensor that ONNX Runtime created. The data is valid as long as the value exists.
   std::vector<int64_t> shape(Value* value) const {
     TypeAndShape* info = nullptr;
     size_t rank = 0;

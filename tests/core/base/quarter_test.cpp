@@ -227,7 +227,7 @@ TEST(Quarter, PowersOfTwoRoundInTheRequestedMode) {
   EXPECT_TRUE(std::isnan(quarter_to_float(DType::f8e8m0, 255)));
 }
 
-// The table of ONNX's Cast.
+// The expected codes are those of the table in ONNX's Cast.
 TEST(Quarter, PowersOfTwoSaturateOnlyOnRequest) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (const auto rounding : {PowerRounding::up, PowerRounding::down, PowerRounding::nearest}) {

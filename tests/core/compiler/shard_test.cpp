@@ -484,7 +484,7 @@ TEST(Balance, CostOfAProductCountsItsMultiplications) {
                         row),
                {10, 21}),
       " a b c d e f g h i j | k");
-  // Of 10 keys for one query: 21 for each of 8 results.
+  // One query with 10 keys costs 21 for each of 8 results.
   EXPECT_EQ(balanced(chain_of({"a poprt.Attention(@, %k, %k) {heads = 2, head_size = 4, scale = "
                                "1.0}",
                                "b Neg(@)", "c Neg(@)", "d Neg(@)", "e Neg(@)", "f Neg(@)"},

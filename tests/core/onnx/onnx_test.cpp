@@ -314,7 +314,8 @@ TEST(OnnxFields, RecordedAnswersToEveryFieldChanged) {
   test::RecordedLines found;
   for (const auto& [field, counts] : messages) counts.write(found[field]);
   found["all"].insert(fmt::format("{} graphs, {} hashes", graphs.size(), hashes.size()));
-  // Only the last part of a message: the parts in front name nested functions and nodes.
+  // Compares only the last part of a message, because those before it name nested functions and
+  // nodes.
   const auto message_of = [](const std::string& line) {
     const std::string message = test::counted_message_of(line);
     const size_t at = message.rfind(": ");

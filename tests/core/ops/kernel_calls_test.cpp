@@ -139,7 +139,8 @@ bool near_results(std::string_view a, std::string_view b, double tolerance) {
   return a.empty() && b.empty();
 }
 
-// By change: the results of the unchanged call, and of the call with another integer or float.
+// Returns, by change, the results of the unchanged call and of the call with another integer or
+// float.
 std::map<std::string, std::string> altered_results(const OneCall& call, const std::string& at) {
   std::map<std::string, std::string> found;
   const std::string plain = results_of(call);
@@ -261,7 +262,7 @@ TEST(KernelRefusals, MatchTheRecord) {
   for (const OneCall& call : all_calls()) ChangedCalls(call).count_messages(messages[call.kernel]);
   test::RecordedLines found;
   for (const auto& [kernel, counts] : messages) counts.write(found[kernel]);
-  // Without "kernel NAME: ": kernels share many messages.
+  // Omits "kernel NAME: ", because kernels share many messages.
   const auto message_of = [](const std::string& line) {
     const std::string message = test::counted_message_of(line);
     return message.starts_with("kernel ") ? test::message_after_colon(message) : message;

@@ -127,8 +127,8 @@ inline RecurrentResult recurrent_reference(const RecurrentCase& c, const std::ve
           } else if (lstm) {
             const auto p = [&](int64_t g) { return at(P, (d * 3 + g) * H + u); };
             const double ig = c.f(clip(wx(0, u) + rh(0, u, h) + p(0) * cell[i]));
-            // As ONNX Runtime couples them; the specification does not define which one depends on
-            // the other.
+            // The gates are coupled as in ONNX Runtime; the specification does not define which one
+            // depends on the other.
             const double f =
                 c.input_forget ? 1 - ig : c.f(clip(wx(2, u) + rh(2, u, h) + p(2) * cell[i]));
             cell[i] = f * cell[i] + ig * c.g(clip(wx(3, u) + rh(3, u, h)));

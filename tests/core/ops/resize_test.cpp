@@ -329,7 +329,8 @@ TEST(Resize, RefusesInvalidScalesAndSizes) {
 // Points outside of the input are extrapolation_value, in every mode; those on its edge are not.
 TEST(Resize, RegionsReachOutsideOfTheInput) {
   const Tensor x = Tensor::of<float>({5}, {1, 2, 3, 4, 5});
-  // At (start + o (end - start) / 6) * 4 for o = 0 .. 6: -2, -0.5, 1, 2.5, 4, 5.5, 7; then 0 .. 4.
+  // The points are (start + o (end - start) / 6) * 4 for o = 0 .. 6, which are -2, -0.5, 1, 2.5, 4,
+  // 5.5, 7; then 0 .. 4.
   const auto values = [&](const char* mode, float start, float end, float outside) {
     return run_node({"Resize",
                      13,

@@ -267,7 +267,8 @@ TEST(Float8, BothFormatsAndScalesSurviveARoundTrip) {
 }
 
 // tests/data/popef/v1_0.popef was written by release 0.1.0 (sample_file() plus a compressed
-// executable with metadata). Every later release reads it. One such file per format version.
+// executable with metadata). Every later release reads it. There is one such file per format
+// version.
 std::string sample_of_v1_0() {
   std::ostringstream out;
   Writer writer(out);

@@ -112,7 +112,7 @@ class Pictures(Program):
         model = self.path("g.ir", TEXT)
         for view in ("graph", "popef", "program", "passes", "run", "queues", "compare", "chip"):
             width, height, rows, _ = self.shoot(model, "--view", view)
-            # The bar at the top, and something other than the background in the middle.
+            # The bar is at the top, and the middle shows more than the background.
             self.assertGreater(len(colours(rows, 0, 0, width, 60)), 20, view)
             self.assertGreater(len(colours(rows, 0, 70, width, height - 40)), 8, view)
 

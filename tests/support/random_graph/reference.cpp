@@ -42,7 +42,7 @@ class Noise {
  public:
   explicit Noise(uint64_t seed) : state_(seed) {}
   bool silent() const { return state_ == 0; }
-  // In [-1, 1].
+  // Returns a number in [-1, 1].
   double next() {
     state_ ^= state_ << 13;
     state_ ^= state_ >> 7;

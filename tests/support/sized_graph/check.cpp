@@ -177,7 +177,7 @@ Checked check(const SizedGraph& s) {
       faults.push_back(fmt::format("the converted model is not read: {}", e.message()));
     }
     for (const std::string& fault : faults) checked.faults.push_back(fault);
-    // Without options, because the conversion has already applied them.
+    // Runs without options, because the conversion has already applied them.
     run_all(result, {}, s, "converted", checked.converted, checked);
     if (!faults.empty()) checked.converted = Outcome::wrong;
   }

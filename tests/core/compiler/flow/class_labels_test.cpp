@@ -186,7 +186,7 @@ TEST(ClassLabels, ThatMeetAreNumberedByOneList) {
     output %c
     output %same
   })");
-  // By the rows (2, 1), (-1, 3), (-2, -3): cat dog cow, hen cat dog, hen dog cow.
+  // The rows (2, 1), (-1, 3), (-2, -3) give cat dog cow, hen cat dog, hen dog cow.
   const Values got = result(e);
   EXPECT_EQ(e.notes.at("class_labels/a"), R"(["cat","dog","cow","hen"])");
   EXPECT_EQ(e.notes.at("class_labels/b"), R"(["cat","dog","cow","hen"])");

@@ -73,7 +73,7 @@ TEST(FoldInputs, EveryInputOfANodeHasItsLevel) {
   EXPECT_EQ(folded(inputs + sum + ")\n", all, 1), Names{});
   EXPECT_EQ(folded(inputs + sum + ")\n", all, 2), behind_first);
   EXPECT_EQ(folded(inputs + sum + ")\n", all, 3).size(), 40u);
-  // In a branch, too.
+  // An input that a branch reads is folded, too.
   const std::string branch =
       "input %x : f32[6]\ninput %s : s64[2]\ninput %c : bool[]\n%y : ? = If(%c) {then_branch = "
       "graph "

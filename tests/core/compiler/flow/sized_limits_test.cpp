@@ -197,7 +197,7 @@ TEST(SizedLimits, OneSizeIsOneValueHoweverItIsWritten) {
       "%f : ? = Constant() {value = bool[] true}\n%w : ? = Where(%f, %shape, %zero)\n"
       "%k : ? = Gather(%w, %zero)\n",
       "%one : ? = Constant() {value_ints = [1]}\n%k : ? = Reshape(%n, %one)\n",
-      // From [3, n].
+      // These take n from [3, n].
       "%i : ? = Constant() {value_ints = [-1]}\n%k : ? = Gather(%turned, %i)\n",
       "%f : ? = Constant() {value = bool[2] [false, true]}\n%w : ? = Where(%f, %turned, %zero)\n"
       "%i : ? = Constant() {value_ints = [1]}\n%k : ? = Gather(%w, %i)\n",

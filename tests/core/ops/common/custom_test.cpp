@@ -144,7 +144,7 @@ class CustomOp : public ::testing::Test {
     }
     return "";
   }
-  // In the recorded calls.
+  // Counts the words in the recorded calls.
   static size_t count_of(const std::string& words) {
     size_t count = 0;
     for (size_t at = 0; (at = spied_text().find(words, at)) != std::string::npos; at++) count++;

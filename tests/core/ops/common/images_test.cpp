@@ -223,7 +223,7 @@ TEST_F(Images, LargeImagesAreRefusedBeforeTheyAreDecoded) {
   expect_error(bmp(1u << 20, 1u << 20, 24, {}), "the BMP image is 1048576 x 1048576");
   expect_error(bmp(1u << 20, -(1u << 20), 24, {}), "the BMP image is 1048576 x 1048576");
   expect_error(png(1u << 30, 8, 2, {}), "PNG");
-  // Both sides in the codestream, not in the boxes.
+  // Changes both sides in the codestream and not in the boxes.
   Bytes jp2 = read("checkerboard.jp2");
   const auto codestream =
       std::search(jp2.begin(), jp2.end(), kCodestream.begin(), kCodestream.end());

@@ -159,7 +159,7 @@ TEST(Strings, NormalizerTakesOneDimensionOrOneRow) {
   EXPECT_THROW(shape({1, 1, 3}), Error);
 }
 
-// Both directions for all letters of the tables; a character without another case stays.
+// Changes all letters of the tables in both directions. A character without another case stays.
 TEST(Strings, CaseOfLatinGreekAndCyrillic) {
   const auto changed = [](const std::string& s, const char* action) {
     return run("StringNormalizer", {text({s})}, {{"case_change_action", std::string(action)}})[0]

@@ -55,7 +55,7 @@ TEST(StridedMatMul, RefusesSizesThatDoNotFit) {
   EXPECT_THROW(run_node(strided_case({3, 5, 4}, {4, 5, 1, 5}, {2, 12, 0})), Error);
   EXPECT_THROW(run_node(strided_case({3, 5, 4}, {-4, 5, 1, 5}, {2, 12, 0, 15})), Error);
   EXPECT_THROW(run_node(strided_case({4, 5, 4}, {4, 5, 1, 5}, {2, 12, 0, 15})), Error);
-  // Outside of a, b or the result.
+  // These reach outside of a, b or the result.
   EXPECT_THROW(run_node(strided_case({3, 5, 4}, {4, 5, 1, 5}, {2, 13, 0, 15})), Error);
   EXPECT_THROW(run_node(strided_case({3, 5, 4}, {4, 6, 1, 5}, {2, 12, 0, 15})), Error);
   EXPECT_THROW(run_node(strided_case({3, 5, 4}, {4, 5, 1, 6}, {2, 12, 0, 15})), Error);

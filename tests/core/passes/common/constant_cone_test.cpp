@@ -49,7 +49,7 @@ TEST(ConstantCones, AreComputedFromTheirConstants) {
   const auto graph = parsed(kCones);
   const passes::ConstantCones cones(*graph, UINT64_MAX);
   const auto cone = cones.of(graph->find("h")->producer());
-  // Of 16 bytes of floats, one of them read twice, and 16 of sizes.
+  // The cone reads 16 bytes of floats, one of them twice, and 16 of sizes.
   EXPECT_EQ(passes::bytes_read(cone), 32u);
   EXPECT_EQ(passes::bytes_made(*graph->find("f")->producer()), 8u);
   EXPECT_EQ(passes::bytes_made(*graph->find("c")->producer()), 8u);

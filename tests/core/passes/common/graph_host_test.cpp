@@ -136,7 +136,8 @@ TEST_F(GraphHost, ReportsTheKindsOfAttributes) {
   for (size_t i = 0; host_.attribute_name(n, i); i++)
     names += fmt::format("{}:{} ", host_.attribute_name(n, i),
                          host_.attribute_kind(n, host_.attribute_name(n, i)));
-  // In the order of their names, with the number that POPRT_ATTRIBUTE_* is of each kind.
+  // Attributes are in the order of their names, with the number that POPRT_ATTRIBUTE_* gives each
+  // kind.
   EXPECT_EQ(names, "f:2 fs:6 i:1 is:5 none:3 s:3 t:4 ");
   EXPECT_EQ(host_.attribute_count(n), 7u);
   EXPECT_EQ(host_.attribute_kind(n, "nobody"), POPRT_ATTRIBUTE_NONE);

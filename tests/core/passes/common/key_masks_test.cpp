@@ -84,7 +84,7 @@ TEST(KeyMasks, AreFoundByTheirComputation) {
            "%m = Expand(%l, %all)\n" +
            added,
        "m of tokens: 0, -10000"},
-      // Two of one input.
+      // Two masks are made of one input.
       {chain + low + added +
            "const %lower : f32[] = -20000.0\n%n = Mul(%i, %lower)\n%z = Add(%n, %scores)\n"
            "%q = Softmax(%z)\n%r = MatMul(%q, %values)\noutput %r\n",
@@ -161,14 +161,14 @@ TEST(KeyMasks, AreNotFoundIfOtherValuesDecide) {
       chain + "const %back : s64[4] = [3, 2, 1, 0]\n%m = Gather(%c, %back) {axis = 3}\n" + added,
       chain + "const %back : s64[2] = [1, 0]\n%m = Gather(%c, %back) {axis = 0}\n" + added,
       chain + "const %back : s64[2] = [0, 0]\n%m = Gather(%c, %back) {axis = 0}\n" + added,
-      // Also a triangle; heads that differ; a position that is always dropped.
+      // These add a triangle; make heads differ; always drop a position.
       chain +
           "const %t : f32[4,4] = [1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, "
           "1.0, 1.0, 1.0, 1.0]\n%m = Mul(%c, %t)\n" +
           added,
       chain + "const %t : f32[3,1,1] = [1.0, 1.0, 2.0]\n%m = Mul(%c, %t)\n" + added,
       chain + "const %t : f32[4] = [1.0, 1.0, 1.0, 0.0]\n%m = Mul(%c, %t)\n" + added,
-      // The query alone; either of them.
+      // The mask depends on the query alone; on the query or the key.
       chain + "%v = Unsqueeze(%tokens, %query)\n%m = Cast(%v) {to = 1}\n" + added,
       chain + "%v = Unsqueeze(%tokens, %query)\n%d = Cast(%v) {to = 1}\n%m = Max(%c, %d)\n" + added,
       // A running sum; whole numbers; two dimensions; two inputs.

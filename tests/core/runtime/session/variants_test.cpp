@@ -101,7 +101,7 @@ std::shared_ptr<const Model> with_variable(float value, std::string name) {
   const program::BufferId second[] = {w, b.output(z, 0, 12, DType::f32, {3})};
   b.emit("copy", first, {}, {}, "y");
   b.emit("copy", second, {}, {}, "z");
-  // As a file has it: the value is a piece of the weights until the model is saved.
+  // The program is as in a file: the value is a piece of the weights until the model is saved.
   const uint64_t at = b.program().weights_bytes;
   b.program().inputs[0].data = at;
   b.program().weights_bytes += 64;
