@@ -345,20 +345,20 @@ TEST_F(Recorded, FieldsOfRunnerOptions) {
     poprt_runner_free(r);
     return error;
   };
-  altered<Runner>(
-      "poprt_runner_create", sized<Runner>(), make_runner, FIELD(Runner, threads),
-      FIELD(Runner, profile), FIELD(Runner, queue_depth), FIELD(Runner, telemetry),
-      FIELD(Runner, timeout_ns), FIELD(Runner, not_thread_safe),
-      FIELD(Runner, no_validate_io_params), FIELD(Runner, use_batching_dim),
-      FIELD(Runner, batching_dim), FIELD(Runner, ring_buffer_size_multiplier),
-      FIELD(Runner, auto_reset), FIELD(Runner, flush_on_waiting_outputs),
-      FIELD(Runner, is_batch_size_timeout_enabled), FIELD(Runner, batch_size_timeout_ns),
-      FIELD(Runner, data_parallel_timeout_ns), FIELD(Runner, request_tracepoints_buffer_size),
-      FIELD(Runner, replication_factor), FIELD(Runner, overlap_io), FIELD(Runner, batches_per_step),
-      FIELD(Runner, device_wait_timeout_ns), FIELD(Runner, device_wait_sleep_ns),
-      FIELD(Runner, faults), FIELD(Runner, numerics), FIELD(Runner, load), FIELD(Runner, verify),
-      FIELD(Runner, max_shapes), FIELD(Runner, execution_precision),
-      FIELD(Runner, max_shape_memory));
+  altered<Runner>("poprt_runner_create", sized<Runner>(), make_runner, FIELD(Runner, threads),
+                  FIELD(Runner, profile), FIELD(Runner, queue_depth), FIELD(Runner, telemetry),
+                  FIELD(Runner, timeout_ns), FIELD(Runner, not_thread_safe),
+                  FIELD(Runner, no_validate_io_params), FIELD(Runner, use_batching_dim),
+                  FIELD(Runner, batching_dim), FIELD(Runner, ring_buffer_size_multiplier),
+                  FIELD(Runner, auto_reset), FIELD(Runner, flush_on_waiting_outputs),
+                  FIELD(Runner, is_batch_size_timeout_enabled),
+                  FIELD(Runner, batch_size_timeout_ns), FIELD(Runner, data_parallel_timeout_ns),
+                  FIELD(Runner, request_tracepoints_buffer_size), FIELD(Runner, replication_factor),
+                  FIELD(Runner, overlap_io), FIELD(Runner, batches_per_step),
+                  FIELD(Runner, device_wait_timeout_ns), FIELD(Runner, device_wait_sleep_ns),
+                  FIELD(Runner, faults), FIELD(Runner, numerics), FIELD(Runner, load),
+                  FIELD(Runner, verify), FIELD(Runner, max_shapes),
+                  FIELD(Runner, execution_precision), FIELD(Runner, max_shape_memory));
   Runner batching = sized<Runner>();
   batching.use_batching_dim = 1;
   altered<Runner>("poprt_runner_create, batching", batching, make_runner,
