@@ -94,12 +94,14 @@ bool convert_model(ir::Graph& graph, const DriverOptions& options);
 
 // Converts the graph to the opset of the options, and gives its nodes unique names unless
 // skip_passes contains unique_name_for_nodes. Replaces the graph if several opsets are tried.
-// Throws unimplemented for an operator that an ONNX model cannot contain.
+// Throws unimplemented for an operator that an ONNX model cannot contain, and like
+// opsets::convert().
 void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& options);
 
 // Compiles an imported graph to one executable: a model, all models of a fused one, or a model at
 // several shapes. The graph is consumed. Progress runs from 0 to 1. With passes_only the result is
-// empty. Throws the errors of the steps, and unimplemented for options that cannot be combined.
+// empty. Throws the errors of the steps, and unimplemented or invalid_argument for options that
+// cannot be combined.
 Executable compile_model(std::unique_ptr<ir::Graph> graph, const DriverOptions& options);
 
 // Compiles the result of convert_model() with the same options, if it returned true and before

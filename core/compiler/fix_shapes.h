@@ -6,8 +6,9 @@
 namespace poprt::compiler {
 
 // Applies input_shape, batch_size and batch_axis. Known dimensions must not change. If one input
-// fixes a symbolic dimension, all inputs with the same symbol get its value. Throws
-// invalid_argument or not_found with the names of the input and the option.
+// fixes a symbolic dimension, all inputs with the same symbol get its value. A name in input_shape
+// that is not an input causes a warning. Throws invalid_argument with the names of the input and
+// the option.
 void fix_shapes(ir::Graph& graph, const Options& options);
 
 // Throws invalid_argument if an input is not static, because the device runs only static graphs.

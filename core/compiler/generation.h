@@ -67,7 +67,8 @@ struct GenerationOptions {
 };
 
 // Reads the JSON text that generate::generation_text() writes (generate/folder.h). Throws
-// invalid_argument for options outside their range, and data_loss if a number is not a whole one.
+// invalid_argument for other JSON and for options outside their range, and data_loss if a number is
+// not a whole one.
 GenerationOptions read_generation(std::string_view text);
 
 // The shape of one of the programs: `batch` sequences with `tokens` new tokens each.
@@ -81,8 +82,9 @@ std::vector<GenerationShape> generation_shapes(const GenerationOptions& options)
 // A model that was changed for generation.
 class GenerationModel {
  public:
-  // Finds the caches of the model and rewrites those that grow. Throws unimplemented, with the
-  // names, for inputs and outputs without a known meaning.
+  // Finds the caches of the model and rewrites those that grow. Throws, with the names,
+  // unimplemented for inputs and outputs without a known meaning, not_found for an input that only
+  // the options name, and invalid_argument for options without an effect on the model.
   GenerationModel(ir::Graph& graph, GenerationOptions options);
 
   // The shapes of the executable.

@@ -22,8 +22,8 @@ std::string encode(const Record& record);
 // Throws invalid_argument for invalid bytes.
 Record decode(std::string_view bytes);
 
-// The operator that a record refers to. Throws failed_precondition with the missing plug-in and how
-// to load it.
+// The operator that a record refers to. Throws failed_precondition, with the plug-in and how to
+// load it, if no plug-in has the operator in this version.
 OperatorRef operator_of(const Record& record);
 
 }  // namespace poprt::plugins

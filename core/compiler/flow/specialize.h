@@ -37,7 +37,7 @@ void expand_containers(ir::Graph& graph, const Options& options);
 // Requires static input types. Results of nodes must agree with `declared`. Graph outputs that are
 // text are moved to Options::constant_outputs, or are errors if it is null. Throws unimplemented
 // with the node and the value that must be constant, and resource_exhausted if unrolling creates
-// too many nodes. Returns whether the graph changed.
+// too many nodes or subgraphs are nested too deeply. Returns whether the graph changed.
 bool specialize(ir::Graph& graph, const Options& options, const DeclaredTypes& declared = {});
 
 // Turns If and Loop into marked ranges of nodes. It is the compiler's last step before memory is

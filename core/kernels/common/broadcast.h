@@ -22,7 +22,8 @@ struct Broadcast {
   bool is_scalar(size_t i) const;  // one element for all
 };
 
-// Throws invalid_argument naming the kernel if a shape does not broadcast to `out`.
+// Throws, naming the kernel, invalid_argument if a shape does not broadcast to `out`, and
+// unimplemented if more than kMaxBroadcastRank dimensions remain.
 Broadcast make_broadcast(std::string_view kernel, std::span<const int64_t> out,
                          std::span<const std::span<const int64_t>> operands);
 

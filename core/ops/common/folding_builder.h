@@ -28,8 +28,9 @@ std::shared_ptr<ir::Graph> subgraph(const ir::Node& n, std::string_view key);
 int64_t node_count(const ir::Graph& graph);
 
 // Not thread-safe. Constants are added to the root graph, nodes to the target, which is the root or
-// a subgraph of it. Functions throw the errors of inference, and resource_exhausted if more than
-// `limit` steps are taken or the results that became constants are too large together.
+// a subgraph of it. Functions throw the errors of inference, resource_exhausted if more than
+// `limit` steps are taken or the results that became constants are too large together, and
+// unimplemented for text or an image that depends on a value that is not constant.
 class FoldingBuilder {
  public:
   using Attributes = std::initializer_list<std::pair<const std::string, ir::Attribute>>;

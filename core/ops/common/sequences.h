@@ -11,7 +11,8 @@ inline constexpr int64_t kMaxElements = 1 << 16;  // of a sequence
 
 // The results of SequenceAt, SequenceInsert and SequenceErase. If `at` is none, the position is the
 // end. A position that is known only at run time requires elements of equal shapes. Throws
-// invalid_argument for a position outside the sequence.
+// invalid_argument for a position outside the sequence, unimplemented for a position that requires
+// other elements, and resource_exhausted if more than kMaxElements would result.
 Item sequence_element(ResolveContext& ctx, const Items& elements, const Item& at);
 // The same for a sequence whose number of elements depends on data (Item::size). A position outside
 // the real elements is a failure of the run. The elements must have one shape.

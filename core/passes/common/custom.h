@@ -34,7 +34,8 @@ inline constexpr std::string_view kCheckpoints[] = {"Fwd0",     "Fwd1",      "Bw
 // Parse "Name,Other:0", or a list in this form, and "{'Fwd0': ['Name']}". Throw invalid_argument.
 PatternSettings parse_patterns(std::string_view text);
 // Throw not_found for a pattern or transform that no plug-in has (and, for patterns, PopART does
-// not have), and invalid_argument for a mandatory pattern that is turned off.
+// not have), and invalid_argument for a mandatory pattern that is turned off and for a checkpoint
+// that is not in kCheckpoints.
 void check_patterns(const PatternSettings& settings);
 void check_transforms(const TransformSettings& settings);
 
