@@ -229,8 +229,8 @@ func withOptions(options *CompileOptions, use func(native.RawCompileOptions) err
 	return err
 }
 
-// Compile reads an ONNX file, converts and compiles it. Errors: NotFound, DataLoss (not ONNX), Unimplemented (an
-// operator; the message names it), InvalidArgument (a shape that is not fixed).
+// Compile reads an ONNX file, converts and compiles it. Errors: NotFound, DataLoss (damaged), Unimplemented (an
+// operator; the message names it), InvalidArgument (not ONNX, or a shape that is not fixed).
 func Compile(onnxPath string, options *CompileOptions) (e *Executable, err error) {
 	err = withCompiler(options, func(c native.RawCompiler) error {
 		var failure uintptr

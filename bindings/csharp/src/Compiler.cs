@@ -271,8 +271,8 @@ namespace Poprt
         }
 
         /// <summary>Reads an ONNX file, converts and compiles it.</summary>
-        /// <exception cref="PoprtException">NotFound; DataLoss: not ONNX; Unimplemented: an operator, type or opset;
-        /// InvalidArgument: a shape that is not fixed, an ill-formed model.</exception>
+        /// <exception cref="PoprtException">NotFound; DataLoss: damaged; Unimplemented: an operator, type or opset;
+        /// InvalidArgument: not ONNX, a shape that is not fixed, an ill-formed model.</exception>
         public Executable Compile(string onnxPath)
         {
             return Compiled(() => raw.compile_file(onnxPath));
@@ -317,10 +317,10 @@ namespace Poprt
         /// <param name="onnxPath">The ONNX model.</param>
         /// <param name="popefPath">The PopEF file to write.</param>
         /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
-        /// <exception cref="PoprtException">DataLoss: the file is not ONNX, or is damaged.</exception>
+        /// <exception cref="PoprtException">DataLoss: the file is damaged.</exception>
         /// <exception cref="PoprtException">Unimplemented: an operator, type or opset.</exception>
-        /// <exception cref="PoprtException">InvalidArgument: a shape that is not fixed, or an ill-formed
-        /// model.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: a file that is not ONNX, a shape that is not fixed, or an
+        /// ill-formed model.</exception>
         public void CompileToPopef(string onnxPath, string popefPath)
         {
             Listening(() => raw.compile_to_popef(onnxPath, popefPath));
@@ -330,10 +330,10 @@ namespace Poprt
         /// <param name="onnxPath">The ONNX model.</param>
         /// <param name="outOnnxPath">The ONNX model to write.</param>
         /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
-        /// <exception cref="PoprtException">DataLoss: the file is not ONNX, or is damaged; or a check
-        /// failed.</exception>
+        /// <exception cref="PoprtException">DataLoss: the file is damaged; or a check failed.</exception>
         /// <exception cref="PoprtException">Unimplemented: an operator, type or opset.</exception>
-        /// <exception cref="PoprtException">InvalidArgument: an ill-formed model.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: a file that is not ONNX, or an ill-formed
+        /// model.</exception>
         public void Convert(string onnxPath, string outOnnxPath)
         {
             Listening(() => raw.convert_file(onnxPath, outOnnxPath));
@@ -343,7 +343,9 @@ namespace Poprt
         /// Variable dimensions are 0. Since 0.1.</summary>
         /// <param name="onnxPath">The ONNX model.</param>
         /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
-        /// <exception cref="PoprtException">DataLoss: the file is not ONNX, or is damaged.</exception>
+        /// <exception cref="PoprtException">DataLoss: the file is damaged.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: a file that is not ONNX, or an ill-formed
+        /// model.</exception>
         public string Show(string onnxPath)
         {
             return raw.show_file(onnxPath);
@@ -353,7 +355,9 @@ namespace Poprt
         /// 1.0.</summary>
         /// <param name="onnxPath">The ONNX model.</param>
         /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
-        /// <exception cref="PoprtException">DataLoss: the file is not ONNX, or is damaged.</exception>
+        /// <exception cref="PoprtException">DataLoss: the file is damaged.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: a file that is not ONNX, or an ill-formed
+        /// model.</exception>
         public string IoStatistics(string onnxPath)
         {
             return raw.io_stat_file(onnxPath);

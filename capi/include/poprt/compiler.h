@@ -205,8 +205,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_create(const poprt_compile_
                                                             poprt_compiler** out_compiler);
 
 /* Reads an ONNX file, converts and compiles it. Errors: not_found, permission_denied, data_loss
- * (not ONNX, damaged), unimplemented (operator, type or opset; the message names it),
- * invalid_argument (a shape that is not fixed, an ill-formed model). Since 0.1. */
+ * (damaged), unimplemented (operator, type or opset; the message names it), invalid_argument (not
+ * ONNX, a shape that is not fixed, an ill-formed model). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_file(
     const poprt_compiler* compiler, const char* onnx_path, poprt_executable** out_executable);
 
@@ -234,8 +234,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_bytes(
 /* <functions:compiler> made from capi/functions.toml by tests/lint/functions.py --write */
 /* Compiles a model straight into a PopEF file, which needs less memory than compiling and saving.
  * The file is written completely or not at all. Errors: not_found (there is no such model);
- * data_loss (the file is not ONNX, or is damaged); unimplemented (an operator, type or opset);
- * invalid_argument (a shape that is not fixed, or an ill-formed model). Since 0.1. */
+ * data_loss (the file is damaged); unimplemented (an operator, type or opset); invalid_argument (a
+ * file that is not ONNX, a shape that is not fixed, or an ill-formed model). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
     const poprt_compiler* compiler, const char* onnx_path, const char* popef_path);
 /* Converts a model and writes the result as ONNX. With option `check` the original and the
@@ -247,21 +247,22 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
  * (Compiling without converting does neither, and warns.) The compiler keeps the model in memory
  * until it compiles a model, converts another one or is freed. If the same file is compiled next
  * and has not changed, it is not read again, and is converted again only if the result would
- * differ. Errors: not_found (there is no such model); data_loss (the file is not ONNX, or is
- * damaged; or a check failed); unimplemented (an operator, type or opset); invalid_argument (an
- * ill-formed model). Since 0.1. */
+ * differ. Errors: not_found (there is no such model); data_loss (the file is damaged; or a check
+ * failed); unimplemented (an operator, type or opset); invalid_argument (a file that is not ONNX,
+ * or an ill-formed model). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,
                                                                   const char* out_onnx_path);
 /* Name, type and shape of every input and output of an ONNX file, one line each, without
  * conversion. Variable dimensions are 0. Errors: not_found (there is no such model); data_loss (the
- * file is not ONNX, or is damaged). Since 0.1. */
+ * file is damaged); invalid_argument (a file that is not ONNX, or an ill-formed model).
+ * Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_show_file(const poprt_compiler* compiler,
                                                                const char* onnx_path,
                                                                poprt_string** out_text);
 /* How many inputs and outputs an ONNX file has of each type and shape, one line each. Errors:
- * not_found (there is no such model); data_loss (the file is not ONNX, or is damaged).
- * Since 1.0. */
+ * not_found (there is no such model); data_loss (the file is damaged); invalid_argument (a file
+ * that is not ONNX, or an ill-formed model). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_io_stat_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,
                                                                   poprt_string** out_text);

@@ -126,9 +126,9 @@ public final class Compiler implements AutoCloseable {
    *
    * @param onnx the model
    * @return the compiled model
-   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#DATA_LOSS} (not
-   *     ONNX), {@link ErrorCode#UNIMPLEMENTED} (an operator, type or opset) or {@link
-   *     ErrorCode#INVALID_ARGUMENT} (a shape that is not fixed, an ill-formed model)
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#DATA_LOSS}
+   *     (damaged), {@link ErrorCode#UNIMPLEMENTED} (an operator, type or opset) or {@link
+   *     ErrorCode#INVALID_ARGUMENT} (not ONNX, a shape that is not fixed, an ill-formed model)
    */
   public Executable compile(Path onnx) {
     return compiled(raw -> raw.compile_file(onnx.toString()));
@@ -219,11 +219,10 @@ public final class Compiler implements AutoCloseable {
    * @param onnx the ONNX model
    * @param popef the PopEF file to write
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: there is no such model
-   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is not ONNX, or is
-   *     damaged
+   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is damaged
    * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: an operator, type or opset
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: a shape that is not fixed,
-   *     or an ill-formed model
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: a file that is not ONNX, a
+   *     shape that is not fixed, or an ill-formed model
    * @since 0.1
    */
   public void compileToPopef(Path onnx, Path popef) {
@@ -236,10 +235,11 @@ public final class Compiler implements AutoCloseable {
    * @param onnx the ONNX model
    * @param out the ONNX model to write
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: there is no such model
-   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is not ONNX, or is
-   *     damaged; or a check failed
+   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is damaged; or a check
+   *     failed
    * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: an operator, type or opset
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: an ill-formed model
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: a file that is not ONNX, or
+   *     an ill-formed model
    * @since 0.1
    */
   public void convert(Path onnx, Path out) {
@@ -253,8 +253,9 @@ public final class Compiler implements AutoCloseable {
    * @param onnx the ONNX model
    * @return one line for each input and output
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: there is no such model
-   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is not ONNX, or is
-   *     damaged
+   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is damaged
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: a file that is not ONNX, or
+   *     an ill-formed model
    * @since 0.1
    */
   public String show(Path onnx) {
@@ -269,8 +270,9 @@ public final class Compiler implements AutoCloseable {
    * @param onnx the ONNX model
    * @return one line for each type and shape
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: there is no such model
-   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is not ONNX, or is
-   *     damaged
+   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is damaged
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: a file that is not ONNX, or
+   *     an ill-formed model
    * @since 1.0
    */
   public String ioStatistics(Path onnx) {
