@@ -23,9 +23,9 @@ typedef struct poprt_executable poprt_executable;
 
 /* Maps a PopEF file and checks it. Weights are used in the map, and nothing is copied. Do not
  * change the file while an executable or runner uses it (replacing it by rename is safe).
- * Errors: not_found, permission_denied, data_loss (not a PopEF file, damaged, truncated),
- * failed_precondition (compiled by another version, of a newer format, or with several executables
- * in one file). Since 0.1. */
+ * Errors: not_found, permission_denied, invalid_argument (a folder, device or pipe), data_loss (not
+ * a PopEF file, damaged, truncated), failed_precondition (compiled by another version, of a newer
+ * format, or with several executables in one file). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open(const char* path,
                                                             poprt_executable** out_executable);
 
