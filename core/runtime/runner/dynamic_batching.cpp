@@ -36,7 +36,7 @@ Request* Replica::next() noexcept {
 // The failure with which a request that has not begun must fail, or null.
 Failure Replica::failure_for(const Request& request) noexcept {
   if (ended_.load(std::memory_order_acquire)) return stopped_failure();
-  if (!throw_broken() && request.sequence > fail_until_.load(std::memory_order_acquire))
+  if (!is_broken() && request.sequence > fail_until_.load(std::memory_order_acquire))
     return nullptr;
   const std::lock_guard lock(device_mutex_);
   return failure_;

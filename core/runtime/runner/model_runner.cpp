@@ -43,7 +43,7 @@ struct ModelRunner::State {
     Replica* best = nullptr;
     for (size_t i = 0; i < replicas.size(); i++) {
       Replica& r = *replicas[(start + i) % replicas.size()];
-      if (r.throw_broken()) continue;
+      if (r.is_broken()) continue;
       if (r.has_open_batch()) return r;
       if (!best || r.in_flight() < best->in_flight()) best = &r;
     }
@@ -62,7 +62,7 @@ struct ModelRunner::State {
     const size_t start = turn.fetch_add(1, std::memory_order_relaxed);
     for (size_t i = 0; i < replicas.size(); i++) {
       Replica& r = *replicas[(start + i) % replicas.size()];
-      if (r.throw_broken()) continue;
+      if (r.is_broken()) continue;
       if (std::unique_lock(r.device_mutex(), std::try_to_lock)) return r;
     }
     return choose();

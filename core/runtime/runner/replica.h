@@ -65,7 +65,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   bool pipelined() const noexcept { return stages_ > 1; }
 
   size_t in_flight() const noexcept { return queue_.in_flight(); }
-  bool throw_broken() const noexcept { return broken_.load(std::memory_order_acquire); }
+  bool is_broken() const noexcept { return broken_.load(std::memory_order_acquire); }
   // Whether a started batch waits for rows.
   bool has_open_batch() const noexcept { return open_rows_.load(std::memory_order_relaxed) != 0; }
 

@@ -112,7 +112,7 @@ Failure Replica::device_failed(const DeviceError& error) noexcept {
 }
 
 Failure Replica::ensure_usable() noexcept {
-  if (throw_broken()) return failure_;
+  if (is_broken()) return failure_;
   if (!needs_reset_) return nullptr;
   try {
     make_sessions();
@@ -177,7 +177,7 @@ Failure Replica::run_apart(Step& step, uint64_t chunk, Failure failure) noexcept
   size_t parts = 0;
   for_parts(step.segments, chunk, p.chunk_rows,
             [&](const Segment&, uint64_t, uint64_t, uint64_t) { parts++; });
-  if (parts < 2 || throw_broken() || needs_reset_ || ended_.load(std::memory_order_acquire))
+  if (parts < 2 || is_broken() || needs_reset_ || ended_.load(std::memory_order_acquire))
     return failure;
   step.staged[chunk] = false;  // its results are copied here
   for (Segment& s : step.segments) {
