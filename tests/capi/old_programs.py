@@ -16,6 +16,7 @@ import tempfile
 FIRST = "7a82d96cab49"  # capi: ABI 1.0
 PROGRAMS = ("compiler", "device", "error", "executable", "layout", "popef", "popef_writer", "runner", "runners", "session")
 ONNX_IS_NO_POPEF = "an ONNX file given as PopEF is invalid_argument"
+NAMES = "text: names of options"
 CHANGED = {
     "device": [
         ("device_count(manager), 4)", "device_count(manager), 16384)", "default number of devices"),
@@ -25,7 +26,9 @@ CHANGED = {
         ("assert_int_equal(poprt_popef_reader_count(reader, POPRT_POPEF_OPAQUE), 1);",
          "assert_int_equal(poprt_popef_reader_count(reader, POPRT_POPEF_OPAQUE), 2);", "blobs of the library in a file"),
         ("input x: dtype - f32, shape - [0, 4]", "input x: dtype - f32, shape - [N, 4]", "text: names of unknown dimensions"),
-        ("output y: dtype - f32, shape - [0, 4]", "output y: dtype - f32, shape - [N, 4]", "text: names of unknown dimensions")],
+        ("output y: dtype - f32, shape - [0, 4]", "output y: dtype - f32, shape - [N, 4]", "text: names of unknown dimensions"),
+        ('"precision 9"', '"`precision` 9"', NAMES), ('"batch_size is -1"', '"`batch_size` is -1"', NAMES),
+        ('"batch_axis is -1"', '"`batch_axis` is -1"', NAMES)],
     "executable": [
         ('"poprt 0"', '"poprt 1"', "the version in the package of an executable"),
         ('poprt_executable_open(DATA "/identity.onnx", &e), POPRT_DATA_LOSS', 'poprt_executable_open(DATA "/identity.onnx", &e), '
@@ -37,12 +40,14 @@ CHANGED = {
     "runner": [
         ("    assert_int_equal(g.code, POPRT_OK);\n    assert_memory_equal(k.x, k.y, sizeof k.x);\n  }",
          "    if (g.code != POPRT_CANCELLED) {\n      assert_int_equal(g.code, POPRT_OK);\n"
-         "      assert_memory_equal(k.x, k.y, sizeof k.x);\n    }\n  }", "freeing a runner cancels requests that wait")],
+         "      assert_memory_equal(k.x, k.y, sizeof k.x);\n    }\n  }", "freeing a runner cancels requests that wait"),
+        ('"queue depth"', '"`queue_depth`"', NAMES)],
     "runners": [
         ("  OK(poprt_request_wait(request, -1));\n  poprt_request_free(request);\n  assert_memory_equal(k.x, k.y, 4);\n",
          '  FAILS(poprt_request_wait(request, -1), POPRT_CANCELLED, "");\n  poprt_request_free(request);\n',
          "freeing a runner cancels requests that wait"),
-        ("POPRT_INVALID_ARGUMENT, \"'dynamic_input_name'\")", 'POPRT_INVALID_ARGUMENT, "timeout")', "a pack runner finds its input")],
+        ("POPRT_INVALID_ARGUMENT, \"'dynamic_input_name'\")", 'POPRT_INVALID_ARGUMENT, "timeout")', "a pack runner finds its input"),
+        ('"ring buffer size multiplier"', '"`ring_buffer_size_multiplier`"', NAMES)],
     "session": [('"programs are 1"', '"programs are 0"', "text")],
 }
 
