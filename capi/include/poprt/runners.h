@@ -84,8 +84,8 @@ typedef struct poprt_host_concat_runner_options {
 
 /* Takes the original inputs and joins them at submission. Inputs that are joined only need to be
  * valid until then, the others until the request is done. Errors: not_found (no such input, no
- * configuration), invalid_argument, data_loss (the blob), and those of poprt_runner_create. Since
- * 0.1. */
+ * configuration), invalid_argument, data_loss (the blob), and those of poprt_runner_create.
+ * Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_host_concat_runner_create(
     const poprt_executable* executable, const poprt_host_concat_runner_options* options,
     poprt_runner** out_runner);

@@ -27,8 +27,8 @@ extern "C" {
  * describe its ring of requests, and stalls counts how often it was empty. An executable with
  * several models or shapes also has branches [{name, runs, busy_ns}...], and a generator has an
  * object generator. Reading does not disturb the publishers. If the folder is missing, the array is
- * empty. Any thread. Errors: permission_denied and invalid_argument for the default folder. Since
- * 0.1. */
+ * empty. Any thread. Errors: permission_denied and invalid_argument for the default folder.
+ * Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_telemetry_read(const char* folder,
                                                            poprt_string** out_json);
 
