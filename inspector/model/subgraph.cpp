@@ -1,6 +1,7 @@
 #include "model/subgraph.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
@@ -12,6 +13,20 @@ namespace {
 bool computes(const ir::Node& node, const std::set<std::string>& results) {
   return std::any_of(node.outputs().begin(), node.outputs().end(), [&](const ir::Value* v) {
     return v && results.contains(printable(v->name()));
+  });
+}
+
+// Nodes with the node of the graph itself that is or contains them. A branch or body may read
+// values of the graph.
+using Owners = std::unordered_map<const ir::Node*, const ir::Node*>;
+
+// Adds `node` and the nodes inside it to `owners`, and to `inside` in their order.
+void add_nested(ir::Node& node, const ir::Node& owner, Owners& owners,
+                std::vector<ir::Node*>& inside) {
+  owners.emplace(&node, &owner);
+  inside.push_back(&node);
+  ir::for_each_subgraph(node, [&](const ir::Graph& sub) {
+    for (ir::Node* n : sub.nodes()) add_nested(*n, owner, owners, inside);
   });
 }
 
@@ -34,15 +49,19 @@ std::unique_ptr<ir::Graph> cut_subgraph(const ir::Graph& graph,
   if (kept.empty())
     fail(ErrorCode::invalid_argument,
          "no node is selected that belongs to the graph itself and not to a branch or body");
+  Owners owners;
+  std::vector<ir::Node*> readers;  // the kept nodes and those inside them
+  std::vector<ir::Node*> dropped;
+  for (ir::Node* n : part->nodes())
+    add_nested(*n, *n, owners, kept.contains(n) ? readers : dropped);
   const auto outputs = part->outputs();
   while (!part->outputs().empty()) part->remove_output(part->outputs().size() - 1);
   for (ir::Node* n : part->nodes()) {
     if (!kept.contains(n)) continue;
     for (ir::Value* v : n->outputs()) {
       if (!v) continue;
-      // A use inside of a branch belongs to the node that contains the branch.
       const bool outside = std::any_of(v->uses().begin(), v->uses().end(), [&](const ir::Use& use) {
-        return &use.node->outputs().front()->graph() == part.get() && !kept.contains(use.node);
+        return !kept.contains(owners.at(use.node));
       });
       const bool was = std::find(outputs.begin(), outputs.end(), v) != outputs.end();
       if (!outside && !was && !v->uses().empty()) continue;
@@ -51,10 +70,9 @@ std::unique_ptr<ir::Graph> cut_subgraph(const ir::Graph& graph,
     }
   }
   // Values from outside become inputs, in the order of their first reader.
-  for (ir::Node* n : part->nodes()) {
-    if (!kept.contains(n)) continue;
+  for (const ir::Node* n : readers) {
     for (ir::Value* v : std::vector<ir::Value*>(n->inputs().begin(), n->inputs().end())) {
-      if (!v || v->is_constant() || !v->producer() || kept.contains(v->producer())) continue;
+      if (!v || !v->producer() || kept.contains(owners.at(v->producer()))) continue;
       check_type(*v);
       const std::string name = v->name();
       part->rename(v, part->fresh_name(name + "_cut"));

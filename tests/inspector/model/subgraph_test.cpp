@@ -62,6 +62,55 @@ TEST(Subgraph, RefusesPartsWithoutNodesOrTypes) {
   }
 }
 
+// The branches of "choose" read `z` of "before". The part with "choose" has the input `z`.
+constexpr const char* kNestedBranches = R"(graph "g" opset {"": 17} {
+  input %c : bool[]
+  input %x : f32[2]
+  const %w : f32[2] = [1.0, 2.0]
+  %z : f32[2] = Mul(%x, %w) "before"
+  %q : f32[2] = Abs(%x) "other"
+  %y : f32[2] = If(%c) {else_branch = graph "e" {
+    %i : f32[2] = If(%c) {else_branch = graph "ee" {
+      %n : f32[2] = Neg(%z)
+      output %n
+    }, then_branch = graph "et" {
+      %m : f32[2] = Sub(%q, %z)
+      output %m
+    }}
+    output %i
+  }, then_branch = graph "t" {
+    %o : f32[2] = Add(%z, %w)
+    output %o
+  }} "choose"
+  %v : f32[2] = Add(%y, %z) "after"
+  output %v
+})";
+
+TEST(Subgraph, ValuesThatBranchesReadBecomeInputs) {
+  const auto graph = ir::parse_text(kNestedBranches);
+  const auto part = cut_subgraph(*graph, {"y"});
+  ir::verify(*part);
+  EXPECT_EQ(part->node_count(), 1u);
+  EXPECT_EQ(names_of_values(part->inputs()), (Names{"c", "z", "q"}));
+  EXPECT_EQ(names_of_values(part->outputs()), Names{"y"});
+  EXPECT_EQ(part->find("z")->uses().size(), 3u);
+  EXPECT_TRUE(part->find("w")->is_constant());
+  const auto more = cut_subgraph(*graph, {"z", "y"});
+  ir::verify(*more);
+  EXPECT_EQ(names_of_values(more->inputs()), (Names{"c", "x", "q"}));
+  EXPECT_EQ(names_of_values(more->outputs()), (Names{"z", "y"})) << "\"after\" reads both";
+}
+
+TEST(Subgraph, ResultsThatOnlyDroppedBranchesReadBecomeOutputs) {
+  const auto graph = ir::parse_text(kNestedBranches);
+  const auto part = cut_subgraph(*graph, {"q", "v"});
+  ir::verify(*part);
+  EXPECT_EQ(names_of_values(part->inputs()), (Names{"x", "y", "z"}));
+  EXPECT_EQ(names_of_values(part->outputs()), (Names{"q", "v"}));
+  const auto whole = cut_subgraph(*graph, {"q", "z", "y", "v"});
+  EXPECT_EQ(names_of_values(whole->outputs()), Names{"v"}) << "branches of the part are inside";
+}
+
 TEST(Subgraph, ResultsOfNodesMatchOperators) {
   const GraphModel graph(*ir::parse_text(kSampleText));
   EXPECT_EQ(results_of_nodes(graph, {graph.find("x"), graph.find("/Add"), graph.find("b")}),
