@@ -77,24 +77,37 @@ std::optional<DType> dtype_of_code(std::string_view code) {
   return std::nullopt;
 }
 
-// Text of protocol 0: Latin-1, with \uXXXX for other characters, line feeds and backslashes.
-std::string utf8_of(const std::string& line) {
+// Text of protocol 0: Latin-1, with \uXXXX for line feeds, backslashes and other characters up to
+// U+FFFF, and \UXXXXXXXX for those beyond. Returns nothing if the digits are not such a number.
+std::optional<std::string> utf8_of(const std::string& line) {
   std::string out;
   for (size_t i = 0; i < line.size(); i++) {
     unsigned c = static_cast<uint8_t>(line[i]);
-    if (line.compare(i, 2, "\\u") == 0 && i + 6 <= line.size()) {
-      const char* digits = line.data() + i + 2;
-      if (std::from_chars(digits, digits + 4, c, 16).ptr == digits + 4) i += 5;
+    const size_t count = line.compare(i, 2, "\\u") == 0   ? 4
+                         : line.compare(i, 2, "\\U") == 0 ? 8
+                                                          : 0;
+    if (count > 0) {
+      const char* const digits = line.data() + i + 2;
+      if (i + 2 + count > line.size() ||
+          std::from_chars(digits, digits + count, c, 16).ptr != digits + count || c > 0x10ffff)
+        return std::nullopt;
+      i += 1 + count;
     }
+    const auto tail = [&](int shift) { out += static_cast<char>(0x80 | (c >> shift & 0x3f)); };
     if (c < 0x80) {
       out += static_cast<char>(c);
     } else if (c < 0x800) {
       out += static_cast<char>(0xc0 | c >> 6);
-      out += static_cast<char>(0x80 | (c & 0x3f));
-    } else {
+      tail(0);
+    } else if (c < 0x10000) {
       out += static_cast<char>(0xe0 | c >> 12);
-      out += static_cast<char>(0x80 | (c >> 6 & 0x3f));
-      out += static_cast<char>(0x80 | (c & 0x3f));
+      tail(6);
+      tail(0);
+    } else {
+      out += static_cast<char>(0xf0 | c >> 18);
+      tail(12);
+      tail(6);
+      tail(0);
     }
   }
   return out;
@@ -294,7 +307,12 @@ bool Unpickler::simple(char op) {
     case 'X': push_text(take_text(take_number<uint32_t>())); return true;
     case '\x8c': push_text(take_text(take_number<uint8_t>())); return true;
     case '\x8d': push_text(take_text(take_number<uint64_t>())); return true;
-    case 'V': push_text(utf8_of(take_line())); return true;
+    case 'V': {
+      const auto decoded = utf8_of(take_line());
+      if (!decoded) refuse("its text has a number that is no character of Unicode");
+      push_text(*decoded);
+      return true;
+    }
     case 'B':
     case 'T': push_bytes(take_number<uint32_t>()); return true;
     case 'C':

@@ -216,6 +216,26 @@ TEST(PickledArrays, ReadsShapeAndOrderOfABuffer) {
     expect_refused(wrong, "an array is described in a way that NumPy does not");
 }
 
+// pickle.dumps({"\N{GRINNING FACE}": a}, 0) has the name \U0001f600.
+TEST(PickledArrays, NamesOfProtocol0AreDecoded) {
+  const auto named = [](const std::string& name) {
+    return "(dV"s + name + "\n" + array(kTwoByThree, type("i1"), "\x01\x02\x03\x04\x05\x06") +
+           "s."s;
+  };
+  const auto name_of = [&](const std::string& name) {
+    const auto arrays = parse(named(name));
+    return arrays.size() == 1 ? arrays.begin()->first : "not one array";
+  };
+  EXPECT_EQ(name_of("\\U0001f600"), "\xf0\x9f\x98\x80");
+  EXPECT_EQ(name_of("a\\U0010ffffb\\u20ac\\u005cU"),
+            "a\xf4\x8f\xbf\xbf"
+            "b\xe2\x82\xac\\U");
+  EXPECT_EQ(name_of("\\U00000041\\U000000e9\\U0000ffff"), "A\xc3\xa9\xef\xbf\xbf");
+  EXPECT_EQ(name_of("\xe9\\x"), "\xc3\xa9\\x");
+  for (const char* wrong : {"\\U00110000", "\\Uffffffff", "\\U0001f60", "\\u20a", "\\u20ax", "\\U"})
+    expect_refused(named(wrong), "is no character of Unicode");
+}
+
 // Arrays in other protocols: lines of text, bytes that are Latin-1, values by number.
 std::vector<std::pair<const char*, std::string>> pickles() {
   const std::string six = "\x01\x02\x03\x04\x05\x06";
