@@ -41,7 +41,7 @@ void change_outputs(ir::Graph& graph, const std::vector<std::string>& removed,
     if (found == outputs.end())
       fail(ErrorCode::not_found, "`remove_outputs`: there is no output '{}'; outputs are: {}", name,
            output_names(graph));
-    if (outputs.size() == 1)
+    if (outputs.size() == 1 && checkpoints.empty())
       fail(ErrorCode::invalid_argument, "`remove_outputs`: '{}' is the only output", name);
     graph.remove_output(static_cast<size_t>(found - outputs.begin()));
   }

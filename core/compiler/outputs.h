@@ -13,8 +13,8 @@ namespace poprt::compiler {
 void select_outputs(ir::Graph& graph, const std::vector<std::string>& names);
 
 // Removes the outputs in `removed`, then makes outputs of the tensors in `checkpoints`. Throws
-// not_found for an unknown output or tensor, and invalid_argument if all outputs would be removed
-// or a checkpoint is an input or a constant.
+// not_found for an unknown output or tensor, and invalid_argument if no output would be left or a
+// checkpoint is an input or a constant.
 void change_outputs(ir::Graph& graph, const std::vector<std::string>& removed,
                     const std::vector<std::string>& checkpoints);
 

@@ -54,6 +54,17 @@ TEST(ChangeOutputs, RemovesOutputsAndAddsCheckpoints) {
   EXPECT_EQ(names(*graph), "bd") << "an output that is a checkpoint stays where it is";
 }
 
+TEST(ChangeOutputs, CheckpointsMayReplaceAllOutputs) {
+  auto graph = three_outputs();
+  select_outputs(*graph, {"d"});
+  change_outputs(*graph, {"d"}, {"a"});
+  EXPECT_EQ(names(*graph), "a");
+  change_outputs(*graph, {"a"}, {"a"});
+  EXPECT_EQ(names(*graph), "a");
+  test::expect_error([&] { change_outputs(*graph, {"a"}, {"nowhere"}); }, ErrorCode::not_found,
+                     "`checkpoints`: the model has no tensor 'nowhere'");
+}
+
 TEST(ChangeOutputs, RefusesUnknownAndInvalidNames) {
   const auto graph = three_outputs();
   test::expect_error([&] { change_outputs(*graph, {"x"}, {}); }, ErrorCode::not_found,
