@@ -453,6 +453,13 @@ static void host_concat_runner_joins(void** state) {
   join.tensor_name = "z";
   FAILS(poprt_host_concat_runner_create(e, &o, &r), POPRT_NOT_FOUND, "no input 'z'");
   join.tensor_name = "x";
+  const poprt_host_concat twice[] = {join, join};
+  o.host_concat = twice;
+  o.host_concat_count = 2;
+  FAILS(poprt_host_concat_runner_create(e, &o, &r), POPRT_INVALID_ARGUMENT,
+        "input 'x' is joined twice");
+  o.host_concat = &join;
+  o.host_concat_count = 1;
   OK(poprt_host_concat_runner_create(e, &o, &r));
   poprt_executable_free(e);
   client k;

@@ -84,7 +84,9 @@ poprt_error* poprt_host_concat_runner_create(const poprt_executable* executable,
       if (g.shape) c.shape.assign(g.shape, g.shape + g.rank);
       c.data_size_bytes = g.data_size_bytes;
       if (g.sizes) c.sizes.assign(g.sizes, g.sizes + g.input_tensor_count);
-      config.host_concat_config[c.tensor_name] = std::move(c);
+      if (const std::string name = c.tensor_name;
+          !config.host_concat_config.emplace(name, std::move(c)).second)
+        fail(ErrorCode::invalid_argument, "input '{}' is joined twice", name);
     }
     out = new poprt_runner{std::make_unique<runtime::HostConcatRunner>(model, std::move(config))};
   });
