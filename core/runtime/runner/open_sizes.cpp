@@ -158,7 +158,10 @@ OpenSizes::Sizes OpenSizes::of_request(std::span<const InputBinding> inputs,
         return take_bytes(input_at(inputs[i], i), inputs[i].bytes, sizes);
       });
     }
-    if (!left.empty() && first && has_bytes_of(inputs, *first)) return *first;
+    const auto agree = [](int64_t known, int64_t size) { return known == kUnset || known == size; };
+    if (!left.empty() && first && std::ranges::equal(sizes, *first, agree) &&
+        has_bytes_of(inputs, *first))
+      return *first;
     if (!left.empty()) {
       const InputBinding& b = inputs[left.front()];
       fail(ErrorCode::invalid_argument,

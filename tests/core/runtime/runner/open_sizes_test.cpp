@@ -50,6 +50,21 @@ TEST(OpenSizes, ShapesAndBytesDetermineSizes) {
             "too");
 }
 
+// The bytes of both inputs are those of the first sizes.
+TEST(OpenSizes, AGivenShapeContradictsTheFirstSizes) {
+  const OpenSizes open({{{"a", DType::f32, {kOpen, kOpen}, {"m", "n"}},
+                         {"b", DType::f32, {kOpen, kOpen}, {"p", "q"}}},
+                        {{"ya", DType::f32, {kOpen, kOpen}, {"m", "n"}}}});
+  const Sizes first{7, 2, 3, 4};
+  const Shape same{7, 2}, other{2, 7};
+  const InputBinding a_same[] = {{"a", 0, nullptr, 56, same.data(), 2}, sized("b", 48)};
+  EXPECT_EQ(open.of_request(a_same, &first), first);
+  const InputBinding a_other[] = {{"a", 0, nullptr, 56, other.data(), 2}, sized("b", 48)};
+  EXPECT_EQ(failure([&] { open.of_request(a_other, &first); }),
+            "invalid_argument: input 'b': 48 bytes do not determine its shape: give the shape, "
+            "too");
+}
+
 TEST(OpenSizes, ContradictionsAreRefused) {
   const OpenSizes open = ids_and_mask();
   const auto refused = [&](std::vector<InputBinding> inputs) {
