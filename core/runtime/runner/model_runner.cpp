@@ -159,9 +159,10 @@ void ModelRunner::execute(const void* const* inputs, void* const* outputs) {
   std::vector<InputBinding> from;
   std::vector<OutputBinding> to;
   for (size_t i = 0; i < p.inputs.size(); i++)
-    if (!p.fixed[i]) from.push_back({{}, i, inputs[i], p.inputs[i].bytes * p.replicas});
+    if (!p.fixed[i])
+      from.push_back({{}, i, inputs ? inputs[i] : nullptr, p.inputs[i].bytes * p.replicas});
   for (size_t i = 0; i < p.outputs.size(); i++)
-    to.push_back({{}, i, outputs[i], p.outputs[i].bytes * p.replicas});
+    to.push_back({{}, i, outputs ? outputs[i] : nullptr, p.outputs[i].bytes * p.replicas});
   const RequestPtr request = replica.submit(from, to, {}, kAtOnce);
   request->wait();
   request->check();

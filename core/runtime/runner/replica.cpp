@@ -158,12 +158,13 @@ void Replica::execute(const void* const* inputs, void* const* outputs, uint64_t 
     const uint64_t chunks = rows / p.chunk_rows;
     for (uint64_t c = 0; c < chunks && !failure; c++) {
       for (size_t i = 0; i < p.inputs.size(); i++)
-        direct_inputs_[i] = inputs[i] && !p.fixed[i]
+        direct_inputs_[i] = inputs && inputs[i] && !p.fixed[i]
                                 ? static_cast<const std::byte*>(inputs[i]) + c * p.inputs[i].bytes
                                 : nullptr;
       for (size_t i = 0; i < p.outputs.size(); i++)
-        direct_outputs_[i] =
-            outputs[i] ? static_cast<std::byte*>(outputs[i]) + c * p.outputs[i].bytes : nullptr;
+        direct_outputs_[i] = outputs && outputs[i]
+                                 ? static_cast<std::byte*>(outputs[i]) + c * p.outputs[i].bytes
+                                 : nullptr;
       failure = run_chunk(c, direct_inputs_.data(), direct_outputs_.data());
     }
     if (failure) {

@@ -130,6 +130,24 @@ TEST(ModelRunner, AnchorsWithoutBytesNeedNoPointer) {
   const void* inputs[] = {nullptr};
   void* outputs[] = {nullptr, nullptr};
   EXPECT_NO_THROW(f.runner->execute(inputs, outputs));
+  EXPECT_NO_THROW(f.runner->execute(nullptr, nullptr));
+  RunnerConfig overlapped;
+  overlapped.overlap_io = true;
+  RunnerFixture stages(0, overlapped);
+  EXPECT_NO_THROW(stages.runner->execute(nullptr, nullptr));
+}
+
+TEST(ModelRunner, WithoutInputsOfRequestsTheListMayBeNull) {
+  const std::vector<float> x(16, 3.f);
+  RunnerConfig config;
+  config.frozen_inputs = {{"x", {x.data(), 64}}};
+  RunnerFixture f(16, config);
+  std::vector<float> y(16), c(16);
+  void* outputs[] = {y.data(), c.data()};
+  f.runner->execute(nullptr, outputs);
+  EXPECT_EQ(y, x);
+  expect_message([&] { f.runner->execute(nullptr, nullptr); }, ErrorCode::invalid_argument,
+                 "output 'y': the pointer is null");
 }
 
 TEST(ModelRunner, SynchronousExecuteAllocatesNothing) {
