@@ -88,18 +88,12 @@ bool StreamQueue::wait_front() noexcept {
   }
 }
 
-// Called when the device has finished with the next bytes of the current element.
-void StreamQueue::advance(uint64_t bytes) noexcept {
-  QueueCallback done;
-  {
-    const std::lock_guard lock(mutex_);
-    current_.data += bytes;
-    current_.left -= bytes;
-    if (current_.left != 0) return;
-    done = current_.callback;
-    add_one(counts_->finished);
-  }
-  if (done.call) done.call(done.context, ErrorCode::ok);
+QueueCallback StreamQueue::advance(uint64_t bytes) noexcept {
+  current_.data += bytes;
+  current_.left -= bytes;
+  if (current_.left != 0) return {};
+  add_one(counts_->finished);
+  return current_.callback;
 }
 
 void* StreamQueue::acquire() noexcept {
@@ -117,35 +111,31 @@ void* StreamQueue::acquire() noexcept {
 StreamCallback::Result StreamQueue::fetch(void* p) noexcept {
   while (filled_ < bytes_) {
     if (!wait_front()) return Result::not_available;
-    uint64_t n;
+    QueueCallback done;
     {
       const std::lock_guard lock(mutex_);
-      n = std::min(current_.left, bytes_ - filled_);
+      const uint64_t n = std::min(current_.left, bytes_ - filled_);
       if (n == 0) continue;  // flushed in the meantime
       auto* const at = static_cast<std::byte*>(p) + filled_;
       std::memcpy(is_input_ ? at : current_.data, is_input_ ? current_.data : at, n);
-      in_use_ = true;
+      filled_ += n;
+      done = advance(n);
     }
-    filled_ += n;
-    {
-      const std::lock_guard lock(mutex_);
-      in_use_ = false;
-    }
-    advance(n);
+    if (done.call) done.call(done.context, ErrorCode::ok);
   }
   return Result::success;
 }
 
 void StreamQueue::complete() noexcept {
-  bool in_place;
+  QueueCallback done;
   {
     const std::lock_guard lock(mutex_);
-    in_place = std::exchange(in_use_, false);
+    if (std::exchange(in_use_, false))
+      done = advance(bytes_);
+    else
+      filled_ = 0;
   }
-  if (in_place)
-    advance(bytes_);
-  else
-    filled_ = 0;
+  if (done.call) done.call(done.context, ErrorCode::ok);
 }
 
 void StreamQueue::invalidate_prefetched() noexcept {

@@ -89,7 +89,10 @@ class StreamQueue : public StreamCallback {
 
   bool wait_front() noexcept;
   bool take_front() noexcept;  // requires mutex_
-  void advance(uint64_t bytes) noexcept;
+  // Called when the device has finished with the next bytes of the current element. Returns its
+  // callback if these are the last ones. Requires mutex_ since the element was used, because
+  // flush() may return it to its owner.
+  QueueCallback advance(uint64_t bytes) noexcept;
   void disconnect() noexcept;
 
   const program::Anchor* anchor_;

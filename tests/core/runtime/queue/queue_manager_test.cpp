@@ -165,6 +165,39 @@ TEST(QueueManager, FlushGivesWaitingElementsBack) {
   EXPECT_TRUE(s.x.enqueue(x.data(), 16, answers.callback())) << "queues stay usable";
 }
 
+// An element serves many transfers, which are copied and used in place, and another thread flushes
+// it between any of them.
+TEST(QueueManager, FlushesBetweenTransfersOfOneElement) {
+  Answers answers;
+  Fixture s(1, 2);
+  const std::vector<float> x(1000, 3.f);
+  int accepted = 0;
+  std::atomic<bool> done{false};
+  std::thread producer([&] {
+    while (s.x.enqueue(x.data(), 4000, answers.callback())) accepted++;
+  });
+  std::thread flusher([&] {
+    while (!done) s.x.flush();
+  });
+  int right = 0;
+  for (int i = 0; i < 400'000; i++) {
+    float value = 0;
+    const void* const in_place = i % 2 ? s.x.acquire() : nullptr;
+    if (in_place)
+      value = *static_cast<const float*>(in_place);
+    else
+      s.x.fetch(&value);
+    s.x.complete();
+    right += value == 3.f;
+  }
+  EXPECT_EQ(right, 400'000);
+  done = true;
+  flusher.join();
+  s.queues.disconnect_all();
+  producer.join();
+  EXPECT_EQ(answers.ok + answers.cancelled, accepted) << "each exactly once";
+}
+
 TEST(QueueManager, DisconnectEndsProducersAndRuns) {
   Answers answers;
   Fixture s(4, 2);
