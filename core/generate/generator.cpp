@@ -176,16 +176,26 @@ std::shared_ptr<Sequence> Generator::submit(std::span<const int64_t> prompt,
   s->shared_ = shared_;
   s->prompt_length_ = prompt.size();
   s->tokens_.assign(prompt.begin(), prompt.end());
-  s->begin_ = Clock::now();
-  if (s->options_.time_limit.count()) s->deadline_ = s->begin_ + s->options_.time_limit;
   const std::lock_guard lock(shared_->mutex);
+  accept(s);
+  return s;
+}
+
+// Adds a sequence to those that wait, or ends one that had ended when it was saved. Requires the
+// lock.
+void Generator::accept(const SequencePtr& s) {
   if (stopping_) fail(ErrorCode::cancelled, "the generator was stopped");
-  waiting_.push_back(s);
+  s->begin_ = Clock::now();
   counts_.submitted++;
   if (runtime::Telemetry* const t = decoder_.telemetry()) t->submitted();
+  if (s->finish_ != Finish::none) {
+    end(*s, s->finish_, std::nullopt);
+  } else {
+    if (s->options_.time_limit.count()) s->deadline_ = s->begin_ + s->options_.time_limit;
+    waiting_.push_back(s);
+    shared_->work.notify_all();
+  }
   publish();
-  shared_->work.notify_all();
-  return s;
 }
 
 const std::string& Generator::fingerprint() {
@@ -281,15 +291,7 @@ std::shared_ptr<Sequence> Generator::restore(std::span<const std::byte> bytes) {
   s->source_length_ = saved.source_length;
   s->restored_ = std::move(saved.device);
   const std::lock_guard lock(shared_->mutex);
-  if (stopping_) fail(ErrorCode::cancelled, "the generator was stopped");
-  counts_.submitted++;
-  if (s->finish_ != Finish::none) {
-    counts_.ended++;
-    return s;
-  }
-  if (s->options_.time_limit.count()) s->deadline_ = Clock::now() + s->options_.time_limit;
-  waiting_.push_back(s);
-  shared_->work.notify_all();
+  accept(s);
   return s;
 }
 

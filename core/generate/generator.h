@@ -173,6 +173,7 @@ class Generator {
   void run_step();
   void take_logits(Sequence& s, std::span<float> logits);
   void choose(Sequence& s, std::span<float> logits);
+  void accept(const SequencePtr& s);
   void end(Sequence& s, Finish finish, std::optional<Error> error = {});
   void release(Sequence& s);
   bool is_stop(const Sequence& s, int64_t token) const;

@@ -1,9 +1,11 @@
 #include "generate/saved_sequence.h"
 
+#include <chrono>
 #include <random>
 
 #include "codecs/crc32c.h"
 #include "core/generate/support.h"
+#include "runtime/telemetry/telemetry_reader.h"
 
 namespace poprt::test {
 namespace {
@@ -156,6 +158,47 @@ std::vector<std::byte> saved_sequence(Generator& generator) {
   const auto s = generator.submit(std::vector<int64_t>{5, 9, 2, 11}, options);
   s->logits();
   return generator.save(*s);
+}
+
+// One sequence continues, and one had ended before it was saved.
+TEST(SavedSequence, IsARequestInTheTelemetry) {
+  char name[] = "/tmp/poprt_saved_XXXXXX";
+  const std::filesystem::path folder = ::mkdtemp(name);
+  ::setenv("POPRT_TELEMETRY_DIR", folder.c_str(), 1);
+  ::setenv("POPRT_TELEMETRY", "1", 1);
+  {
+    std::vector<std::vector<std::byte>> saved;
+    {
+      Generator first(model_with("genai", 3));
+      saved.push_back(saved_sequence(first));
+      generate::SequenceOptions options;
+      options.sampling.max_new_tokens = 1;
+      options.sampling.ignore_stop = true;
+      const auto ended = first.submit(std::vector<int64_t>{5, 9}, options);
+      read_text(*ended);
+      saved.push_back(first.save(*ended));
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    Generator second(model_with("genai", 3));
+    const auto continued = second.restore(saved[0]);
+    for (auto l = continued->logits(); !l.empty(); l = continued->logits()) continued->resume(l);
+    EXPECT_EQ(continued->finish(), Finish::length);
+    EXPECT_EQ(second.restore(saved[1])->finish(), Finish::length);
+    const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - begin;
+    const auto found = runtime::list_segments(folder);
+    ASSERT_EQ(found.size(), 1u);
+    const runtime::TelemetrySnapshot t = runtime::read_segment(found[0].path);
+    EXPECT_EQ(t.submitted, 2u);
+    EXPECT_EQ(t.completed, 2u);
+    EXPECT_LE(t.latency_sum_ns, static_cast<uint64_t>(elapsed.count()));
+    EXPECT_EQ(t.generator->submitted, 2u);
+    const auto statistics = parse_json(second.statistics());
+    EXPECT_EQ(statistics["submitted"], 2);
+    EXPECT_EQ(statistics["ended"], 2);
+  }
+  ::unsetenv("POPRT_TELEMETRY_DIR");
+  ::unsetenv("POPRT_TELEMETRY");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(SavedSequence, OfAnotherModelOrSizeIsRefused) {
