@@ -75,6 +75,9 @@ void LightRunner::set_input_anchor(const std::string& name, ConstTensorMemoryVie
   if (!model_inputs_[i].popef_contains_tensor_data)
     fail(ErrorCode::failed_precondition,
          "input '{}' is given by every request: nothing comes with the model to replace", name);
+  if (model_->is_seed(i))
+    fail(ErrorCode::failed_precondition, "input '{}' is the random seed: every run gets a new one",
+         name);
   if (data.bytes != anchors[i].bytes()) fail_wrong_size(anchors[i], data.bytes, "input");
   if (!data.data && data.bytes)
     fail(ErrorCode::invalid_argument, "input '{}': the pointer is null", name);

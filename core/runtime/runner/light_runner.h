@@ -37,7 +37,7 @@ class LightRunner final : public BaseRunner {
 
   // Sets new bytes (copied) for an input for which the model has data. They are used from the next
   // update_weights() on. Throws not_found, invalid_argument (wrong size) and failed_precondition
-  // (an input of requests).
+  // (an input of requests, or the random seed).
   void set_input_anchor(const std::string& name, ConstTensorMemoryView data);
   // The next run uses all values that were set since the last call. Also allowed while stopped.
   void update_weights();

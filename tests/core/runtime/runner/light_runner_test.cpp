@@ -104,6 +104,25 @@ TEST(LightRunner, RefusesUnknownAnchorsAndWrongSizes) {
   EXPECT_EQ(code("x", 16), ErrorCode::failed_precondition);
 }
 
+TEST(LightRunner, TheRandomSeedCannotBeSet) {
+  Weights w;
+  popef::Metadata metadata = make_metadata("m", w.b.program());
+  metadata.setSeedHandle("h2d_x");
+  Model m = *make_model("m", {std::make_shared<program::Program>(w.b.program()), {}, {}}, {}, {},
+                        metadata);
+  m.input_data = {{}, std::as_bytes(std::span(w.first))};
+  LightRunner runner(std::make_shared<Model>(std::move(m)));
+  try {
+    runner.set_input_anchor("x", {w.second.data(), 16});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
+    EXPECT_STREQ(e.what(), "input 'x' is the random seed: every run gets a new one");
+  }
+  runner.set_input_anchor("w", {w.second.data(), 16});
+  EXPECT_NO_THROW(runner.update_weights());
+}
+
 TEST(LightRunner, ExecutesAsynchronously) {
   Weights w;
   LightRunner runner(w.model);
