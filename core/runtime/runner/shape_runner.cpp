@@ -37,8 +37,27 @@ struct Waiting {
   RequestPtr request;
   std::vector<InputBinding> inputs;
   std::vector<OutputBinding> outputs;
+  std::vector<int64_t> sizes;  // of the shapes in `outputs`, which point to them
   RequestOptions options;
 };
+
+// Copies the outputs of a call into a request that waits.
+void keep_outputs(const OpenSizes& open, std::span<const OutputBinding> outputs, Waiting& waiting) {
+  size_t count = 1;  // a shape without sizes needs an address, too
+  for (const OutputBinding& b : outputs) count += b.shape ? b.rank : 0;
+  waiting.sizes.reserve(count);
+  for (size_t i = 0; i < outputs.size(); i++) {
+    OutputBinding b = outputs[i];
+    b.index = open.output_at(b, i);
+    b.name = {};
+    if (b.shape) {
+      const int64_t* const shape = waiting.sizes.data() + waiting.sizes.size();
+      waiting.sizes.insert(waiting.sizes.end(), b.shape, b.shape + b.rank);
+      b.shape = shape;
+    }
+    waiting.outputs.push_back(b);
+  }
+}
 
 // A shape that is being compiled or is ready. It is failed if it never became ready.
 struct KeptShape {
@@ -484,6 +503,7 @@ void ShapeRunner::State::answer(std::unique_ptr<Waiting> waiting, KeptShape& sha
   };
   Failure failure;
   try {
+    check_output_shapes(shape.runner->model(), open, nullptr, 0, waiting->outputs);
     const RequestPtr inner =
         shape.runner->execute_async(waiting->inputs, waiting->outputs, done, options);
     static_cast<void>(waiting.release());  // the callback has it
@@ -653,9 +673,7 @@ RequestPtr ShapeRunner::execute_async(std::span<const InputBinding> inputs,
     for (size_t i = 0; i < inputs.size(); i++)
       waiting->inputs.push_back(
           {{}, s.open.input_at(inputs[i], i), inputs[i].data, inputs[i].bytes});
-    for (size_t i = 0; i < outputs.size(); i++)
-      waiting->outputs.push_back(
-          {{}, s.open.output_at(outputs[i], i), outputs[i].data, outputs[i].bytes});
+    keep_outputs(s.open, outputs, *waiting);
     if (RequestPtr request = s.submit_later(shape, std::move(waiting), callback)) return request;
   }
   check_output_shapes(shape->runner->model(), s.open, nullptr, 0, outputs);

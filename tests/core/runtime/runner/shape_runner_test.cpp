@@ -401,6 +401,36 @@ TEST(ShapeRunner, RefusesWrongRequests) {
             ErrorCode::invalid_argument);
 }
 
+// A request that waits for its shape, and one whose shape is ready.
+TEST(ShapeRunner, RefusesAnOutputShapeBeforeAndAfterTheCompilation) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, {});
+  for (const bool is_ready : {false, true}) {
+    compiler.hold(!is_ready);
+    ShapedRequest wrong(2, 3), right(2, 3);
+    Shape of_wrong{3, 2}, of_right{2, 3};
+    wrong.out[0].shape = of_wrong.data(), right.out[0].shape = of_right.data();
+    wrong.out[0].rank = right.out[0].rank = 2;
+    const RequestPtr other = runner.execute_async(right.in, right.out);
+    const Error e = shaped_error([&] {
+      const RequestPtr r = runner.execute_async(wrong.in, wrong.out);
+      of_wrong = of_right;  // must be valid only until the call returns
+      compiler.hold(false);
+      r->wait();
+      r->check();
+    });
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument) << is_ready;
+    EXPECT_STREQ(e.what(), "output 'y': expected f32[2,3], given [3,2]");
+    EXPECT_EQ(wrong.y, std::vector<float>(6, -1)) << "nothing is written";
+    of_right = {};
+    compiler.hold(false);
+    other->wait();
+    other->check();
+    right.expect_right();
+  }
+  EXPECT_EQ(compiler.calls, 1);
+}
+
 TEST(ShapeRunner, AModelWithOtherInputsIsRefused) {
   ShapeRunner runner(open_copies(),
                      [](const std::vector<Shape>&) { return CompiledShape{shaped_copies({7, 7})}; },
