@@ -114,7 +114,14 @@ RunnerConfig without_checks(RunnerConfig config, const Model& model) {
 }  // namespace
 
 // The copies of one request, and the callback when it is done.
-struct BucketRunner::Staging {
+// What the statistics count of a request.
+struct BucketRunner::Load {
+  size_t bucket = 0;
+  bool padded = false;
+  uint64_t elements = 0, room = 0;
+};
+
+struct BucketRunner::Staging : Load {
   // By anchor, in the largest size. Allocated when needed.
   std::vector<TensorMemory> inputs, outputs;
   std::vector<InputBinding> in;
@@ -126,9 +133,6 @@ struct BucketRunner::Staging {
     Shape real;
   };
   std::vector<Cropped> cropped;
-  size_t bucket = 0;
-  bool padded = false;
-  uint64_t elements = 0, room = 0;
   std::shared_ptr<const Model> model;
   RequestCallback callback;
   std::shared_ptr<Shared> shared;
@@ -483,9 +487,8 @@ std::unique_ptr<BucketRunner::Staging> BucketRunner::prepare(
   s->in.clear();
   s->out.clear();
   s->cropped.clear();
+  static_cast<Load&>(*s) = {};
   s->bucket = bucket_of(sizes);
-  s->padded = false;
-  s->elements = s->room = 0;
   s->callback = {};
   prepare_inputs(inputs, sizes, *s);
   prepare_outputs(outputs, sizes, *s);
@@ -493,12 +496,12 @@ std::unique_ptr<BucketRunner::Staging> BucketRunner::prepare(
   return s;
 }
 
-void BucketRunner::count(const Staging& s) noexcept {
-  Counts& c = counts_[s.bucket];
+void BucketRunner::count(const Load& load) noexcept {
+  Counts& c = counts_[load.bucket];
   c.requests.fetch_add(1, std::memory_order_relaxed);
-  if (s.padded) c.padded.fetch_add(1, std::memory_order_relaxed);
-  c.elements.fetch_add(s.elements, std::memory_order_relaxed);
-  c.room.fetch_add(s.room, std::memory_order_relaxed);
+  if (load.padded) c.padded.fetch_add(1, std::memory_order_relaxed);
+  c.elements.fetch_add(load.elements, std::memory_order_relaxed);
+  c.room.fetch_add(load.room, std::memory_order_relaxed);
 }
 
 BucketStatistics BucketRunner::bucket_statistics(size_t bucket) const {
@@ -510,8 +513,8 @@ BucketStatistics BucketRunner::bucket_statistics(size_t bucket) const {
 void BucketRunner::execute(std::span<const InputBinding> inputs,
                            std::span<const OutputBinding> outputs) {
   auto s = prepare(inputs, outputs);
-  count(*s);
   runner_.execute(s->in, s->out);
+  count(*s);
   s->crop();
   shared_->put_back(std::move(s));
 }
@@ -532,9 +535,10 @@ RequestPtr BucketRunner::execute_async(std::span<const InputBinding> inputs,
     shared->put_back(std::move(mine));
     theirs(request.code(), request);
   };
-  count(*s);
+  const Load load = *s;
   RequestPtr request = runner_.execute_async(s->in, s->out, done, options);
   static_cast<void>(s.release());  // the callback owns it now
+  count(load);
   return request;
 }
 

@@ -15,7 +15,8 @@ namespace poprt::runtime {
 
 // The statistics of one bucket.
 struct BucketStatistics {
-  uint64_t requests = 0;  // valid requests, even if the queue refused them
+  // Requests that the queue accepted, and calls of execute() that succeeded.
+  uint64_t requests = 0;
   uint64_t padded = 0;    // requests that are smaller than the bucket
   uint64_t elements = 0;  // elements of the requests' inputs
   uint64_t room = 0;      // elements of the bucket's inputs for these requests
@@ -67,6 +68,7 @@ class BucketRunner final : public BaseRunner {
   BucketStatistics bucket_statistics(size_t bucket) const;
 
  private:
+  struct Load;
   struct Staging;
   struct Shared;
   struct Counts {
@@ -88,7 +90,7 @@ class BucketRunner final : public BaseRunner {
   void prepare_outputs(std::span<const OutputBinding> outputs, const Sizes& sizes,
                        Staging& s) const;
   void make_mask(size_t input, const Shape& real, Staging& s) const;
-  void count(const Staging& s) noexcept;
+  void count(const Load& load) noexcept;
 
   const bool validate_;
   const std::shared_ptr<const Model> model_;

@@ -196,8 +196,8 @@ std::vector<size_t> ModelFusionRunner::outputs_of(std::span<const InputBinding> 
 void ModelFusionRunner::execute(std::span<const InputBinding> inputs,
                                 std::span<const OutputBinding> outputs) {
   const Selected s = select(inputs, outputs);
-  requests_[s.graph].fetch_add(1, std::memory_order_relaxed);
   runner_.execute(s.inputs, outputs);
+  requests_[s.graph].fetch_add(1, std::memory_order_relaxed);
 }
 
 RequestPtr ModelFusionRunner::execute_async(std::span<const InputBinding> inputs,
@@ -205,8 +205,9 @@ RequestPtr ModelFusionRunner::execute_async(std::span<const InputBinding> inputs
                                             RequestCallback callback,
                                             const RequestOptions& options) {
   const Selected s = select(inputs, outputs);
+  RequestPtr request = runner_.execute_async(s.inputs, outputs, callback, options);
   requests_[s.graph].fetch_add(1, std::memory_order_relaxed);
-  return runner_.execute_async(s.inputs, outputs, callback, options);
+  return request;
 }
 
 }  // namespace poprt::runtime

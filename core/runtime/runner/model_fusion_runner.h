@@ -32,7 +32,8 @@ class ModelFusionRunner final : public BaseRunner {
     return runner_.execute_outputs();
   }
   size_t graphs() const { return requests_.size(); }
-  // The number of valid requests by graph, including those that the queue refused.
+  // The number of requests that the queue accepted, and of calls of execute() that succeeded, by
+  // graph.
   std::vector<uint64_t> graph_requests() const;
   // The outputs of the graph to which the inputs belong.
   std::vector<size_t> outputs_of(std::span<const InputBinding> inputs) const override;

@@ -89,6 +89,11 @@ struct PaddedRequest {
   ShapePtr shape;
 };
 
+void count_padded(KeptShape& shape) {
+  Counters::add(shape.requests);
+  Counters::add(shape.padded);
+}
+
 void check_output_shapes(const Model& model, const OpenSizes& open, const PaddableRows* padded,
                          int64_t wanted, std::span<const OutputBinding> outputs) {
   for (size_t i = 0; i < outputs.size(); i++) {
@@ -273,11 +278,8 @@ std::unique_ptr<PaddedRequest> ShapeRunner::State::pad(const ShapePtr& shape, co
   const int64_t wanted = sizes[shape->rows->size];
   const Model& model = shape->runner->model();
   check_output_shapes(model, open, &*shape->rows, wanted, out);
-  auto made = std::make_unique<PaddedRequest>(
+  return std::make_unique<PaddedRequest>(
       PaddedRequest{PaddedRows(open, model, *shape->rows, wanted, in, out), {}, shape});
-  Counters::add(shape->requests);
-  Counters::add(shape->padded);
-  return made;
 }
 
 // Returns null if the shape has become ready in the meantime.
@@ -628,13 +630,14 @@ void ShapeRunner::execute(std::span<const InputBinding> inputs,
       const auto padded = s.pad(larger, sizes, inputs, outputs);
       larger->runner->execute(padded->rows.inputs(), padded->rows.outputs());
       padded->rows.crop();
+      count_padded(*larger);
       return;
     }
     s.wait_for(*shape);
   }
   check_output_shapes(shape->runner->model(), s.open, nullptr, 0, outputs);
-  Counters::add(shape->requests);
   shape->runner->execute(inputs, outputs);
+  Counters::add(shape->requests);
 }
 
 namespace {
@@ -651,9 +654,11 @@ RequestPtr submit_padded(std::unique_ptr<PaddedRequest> padded, const RequestCal
     const std::unique_ptr<PaddedRequest> mine(static_cast<PaddedRequest*>(context));
     mine->callback(request.code(), request);
   };
-  RequestPtr request = padded->shape->runner->execute_async(padded->rows.inputs(),
-                                                            padded->rows.outputs(), done, options);
+  const ShapePtr shape = padded->shape;
+  RequestPtr request =
+      shape->runner->execute_async(padded->rows.inputs(), padded->rows.outputs(), done, options);
   static_cast<void>(padded.release());  // the callback has it
+  count_padded(*shape);
   return request;
 }
 

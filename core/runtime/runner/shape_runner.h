@@ -42,8 +42,9 @@ struct ShapeStatistics {
   bool ahead = false;          // compiled before the runner was created
   bool from_cache = false;
   uint64_t compile_ns = 0;  // until the runner of the shape was ready
-  uint64_t requests = 0;    // requests that were passed to the runner of this shape
-  uint64_t padded = 0;      // requests among them that are smaller than the shape
+  // Requests that the runner of this shape accepted, and calls of execute() that succeeded.
+  uint64_t requests = 0;
+  uint64_t padded = 0;  // requests among them that are smaller than the shape
 };
 struct ShapesStatistics {
   std::vector<ShapeStatistics> shapes;  // those that are kept, the most recently used first

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <deque>
 #include <numeric>
 #include <tuple>
 
@@ -327,6 +328,34 @@ TEST(BucketRunner, RefusesSizesThatFitNoBucket) {
   small.out[0].bytes = 20;
   EXPECT_NE(message_of([&] { runner.execute(small.in, small.out); }).find("expected 24 bytes"),
             std::string::npos);
+}
+
+TEST(BucketRunner, CountsOnlyRequestsThatTheQueueAccepts) {
+  RunnerConfig config;
+  config.queue_depth = 1;
+  BucketRunner runner(model(), config);
+  uint64_t accepted = 0, refused = 0;
+  std::deque<Request> all;
+  std::vector<RequestPtr> requests;
+  while (refused < 20) {
+    Request& r = all.emplace_back(2, 7);
+    try {
+      requests.push_back(runner.execute_async(r.in, r.out, {}, {.when_full = WhenFull::fail}));
+      accepted++;
+    } catch (const Error& e) {
+      ASSERT_EQ(e.code(), ErrorCode::unavailable);
+      refused++;
+    }
+  }
+  for (const RequestPtr& r : requests) r->wait();
+  runner.stop();
+  Request late(2, 7);
+  EXPECT_THROW(runner.execute(late.in, late.out), Error);
+  const BucketStatistics s = runner.bucket_statistics(2);
+  EXPECT_EQ(s.requests, accepted);
+  EXPECT_EQ(s.padded, accepted);
+  EXPECT_EQ(s.elements, accepted * (14 + 3));
+  EXPECT_EQ(s.room, accepted * (16 + 3));
 }
 
 TEST(BucketRunner, CancelledRequestsDoNotWriteTheirMemory) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <deque>
 #include <memory>
 
 #include "base/error.h"
@@ -132,6 +133,31 @@ TEST(ModelFusionRunner, RequestsForBothGraphsAtOnceAreAnsweredOrCancelled) {
     EXPECT_EQ(graphs[i]->y[0], static_cast<float>(i));
     EXPECT_EQ(graphs[i]->selected, i % 2);
   }
+}
+
+TEST(ModelFusionRunner, CountsOnlyRequestsThatTheQueueAccepts) {
+  RunnerConfig config;
+  config.queue_depth = 1;
+  ModelFusionRunner runner(fused(), config);
+  std::vector<uint64_t> accepted(2);
+  std::deque<Graph> all;
+  std::vector<RequestPtr> requests;
+  for (int refused = 0; refused < 20;) {
+    const size_t k = all.size() % 2;
+    Graph& g = all.emplace_back(static_cast<int>(k));
+    try {
+      requests.push_back(runner.execute_async(g.in, g.out, {}, {.when_full = WhenFull::fail}));
+      accepted[k]++;
+    } catch (const Error& e) {
+      ASSERT_EQ(e.code(), ErrorCode::unavailable);
+      refused++;
+    }
+  }
+  for (const RequestPtr& r : requests) r->wait();
+  runner.stop();
+  Graph late(0);
+  EXPECT_THROW(runner.execute(late.in, late.out), Error);
+  EXPECT_EQ(runner.graph_requests(), accepted);
 }
 
 TEST(ModelFusionRunner, WithoutValidationARequestMayNameLess) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <numeric>
 #include <random>
@@ -429,6 +430,35 @@ TEST(ShapeRunner, RefusesAnOutputShapeBeforeAndAfterTheCompilation) {
     right.expect_right();
   }
   EXPECT_EQ(compiler.calls, 1);
+}
+
+// Requests that a larger shape computes, that are refused, and that are accepted.
+TEST(ShapeRunner, CountsOnlyRequestsThatTheQueueAccepts) {
+  CountingCompiler compiler(true);
+  compiler.hold(true);
+  ShapeRunnerConfig config;
+  config.runner.queue_depth = 1;
+  config.runner.timeout = 10s;
+  ShapeRunner runner(open_rows(), compiler.function(), shaped_copies({4, 3}, true), config);
+  uint64_t accepted[2] = {}, refused = 0;
+  std::deque<ShapedRequest> all;
+  std::vector<RequestPtr> requests;
+  while (refused < 20) {
+    const bool pad = all.size() % 2 != 0;
+    ShapedRequest& r = all.emplace_back(pad ? 2 : 4, 3, 1.f, true);
+    try {
+      requests.push_back(runner.execute_async(r.in, r.out, {}, {.when_full = WhenFull::fail}));
+      accepted[pad]++;
+    } catch (const Error& e) {
+      ASSERT_EQ(e.code(), ErrorCode::unavailable);
+      refused++;
+    }
+  }
+  for (const RequestPtr& r : requests) r->wait();
+  const ShapeStatistics ahead = runner.shapes().shapes.at(0);
+  EXPECT_EQ(ahead.requests, accepted[0] + accepted[1]);
+  EXPECT_EQ(ahead.padded, accepted[1]);
+  compiler.hold(false);
 }
 
 TEST(ShapeRunner, AModelWithOtherInputsIsRefused) {
