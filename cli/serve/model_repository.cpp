@@ -151,6 +151,7 @@ void ModelRepository::load(const std::string& name) {
     const std::lock_guard lock(mutex_);
     Entry& entry = entries_[name];
     entry.wanted = true;
+    entry.reason.clear();
     counters = entry.counters;
   }
   try {
@@ -232,7 +233,9 @@ void ModelRepository::unload(const std::string& name) {
   std::shared_ptr<const LoadedGenerator> removed_generator;
   const std::lock_guard lock(mutex_);
   const auto entry = entries_.find(name);
-  if (entry == entries_.end() || !entry->second.is_ready())
+  const bool failed =
+      entry != entries_.end() && entry->second.wanted && !entry->second.reason.empty();
+  if (entry == entries_.end() || !(entry->second.is_ready() || failed))
     throw Error(POPRT_NOT_FOUND, "model '" + name + "' is not loaded");
   removed.swap(entry->second.model);
   removed_generator.swap(entry->second.generator);

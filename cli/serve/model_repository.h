@@ -47,7 +47,8 @@ class ModelRepository {
   // tokenizer of another model, unimplemented for a generator that may not be compiled), and the
   // errors of ServedModel, poprt_generator_create and poprt_runner_warm_up.
   void load(const std::string& name);
-  // Unloads the model. Throws Error (not_found) if it is not loaded.
+  // Unloads a model that is loaded or that failed to load, so that ready() does not require it.
+  // Throws Error (not_found) for others.
   void unload(const std::string& name);
   // Reloads the loaded models whose files have changed.
   void reload_changed();

@@ -318,6 +318,12 @@ class Repository(ServeTest):
             index = {m["name"]: m for m in call(port, "/v2/repository/index", {})[1]}
             self.assertEqual((index["bad"]["state"], index["digits"]["state"]), ("UNAVAILABLE", "READY"))
             self.assertIn("truncated", index["bad"]["reason"])
+            unload = "/v2/repository/models/bad/unload"
+            self.assertEqual(call(port, unload, {}), (200, {}))
+            self.assertEqual(call(port, "/v2/health/ready"), (200, {"ready": True}))
+            index = {m["name"]: m for m in call(port, "/v2/repository/index", {})[1]}
+            self.assertEqual((index["bad"]["state"], index["bad"]["reason"]), ("UNAVAILABLE", "unloaded"))
+            self.assertEqual(call(port, unload, {}), (404, {"error": "model 'bad' is not loaded"}))
 
     def test_onnx_is_compiled_if_it_is_allowed(self):
         folder = os.path.join(self.folder, "onnx")
