@@ -175,14 +175,18 @@ class TokenizerJson : public Tokenizer {
   std::string decode(std::span<const int64_t> tokens) const override {
     nlohmann::json known = nlohmann::json::array();
     for (const int64_t token : tokens)
-      if (token >= 0 && token < size_) known.push_back(token);
+      if (is_id(token)) known.push_back(token);
     return request({{"decode", known}}, "text").get<std::string>();
   }
   std::string name(int64_t token) const override {
+    if (!is_id(token)) return {};
     return request({{"name", token}}, "text").get<std::string>();
   }
 
  private:
+  // The package takes ids of 32 bits. It has no text for those that are not in the tokenizer. They
+  // may have gaps, so they may exceed the number of tokens.
+  static bool is_id(int64_t token) { return token >= 0 && token <= UINT32_MAX; }
   nlohmann::json value_of(const nlohmann::json& answer, const char* key) const {
     if (answer.contains("error"))
       throw Failure(fmt::format("'{}': {}", file_, answer["error"].get<std::string>()));

@@ -26,7 +26,7 @@ class Tokenizer:
         self.ids = [LETTERS.index(c) for c in text]
         return self
     def decode(self, ids, skip_special_tokens):
-        return "".join(LETTERS[i] for i in ids)
+        return "".join(LETTERS[i] for i in ids if i < len(LETTERS))
 """
 
 

@@ -104,6 +104,45 @@ TEST_P(SentencePieceModel, DamagedFilesAreRefused) {
 INSTANTIATE_TEST_SUITE_P(Models, SentencePieceModel, testing::Values("words", "bytes"),
                          [](const auto& named) { return std::string(named.param); });
 
+// Replaces PyPI's package tokenizers. Like that, it has a vocabulary whose ids have gaps, drops ids
+// that it does not have, and takes only ids of 32 bits.
+constexpr const char* kPackage = R"python(
+IDS = {0: "a", 7: "b", 50: "c"}
+def check(id):
+    if not 0 <= id < 1 << 32:
+        raise OverflowError("number does not fit in target type")
+class Tokenizer:
+    @staticmethod
+    def from_file(path):
+        return Tokenizer()
+    def get_vocab_size(self, with_added_tokens):
+        return len(IDS)
+    def decode(self, ids, skip_special_tokens):
+        for id in ids:
+            check(id)
+        return " ".join(IDS[id] for id in ids if id in IDS)
+    def id_to_token(self, id):
+        check(id)
+        return IDS.get(id)
+)python";
+
+TEST(TokenizerJson, IdsMayExceedTheNumberOfTokens) {
+  const TemporaryFolder folder;
+  write_file(folder.path() / "tokenizers.py", kPackage);
+  write_file(folder.path() / "tokenizer.json", "{}");
+  ::setenv("PYTHONPATH", folder.path().c_str(), 1);
+  const auto tokenizer = open_tokenizer_json(folder.path() / "tokenizer.json");
+  ::unsetenv("PYTHONPATH");
+  EXPECT_EQ(tokenizer->size(), 3);
+  constexpr int64_t kOther = int64_t{1} << 32;
+  EXPECT_EQ(tokenizer->decode(std::vector<int64_t>{0, 7, 50}), "a b c");
+  EXPECT_EQ(tokenizer->decode(std::vector<int64_t>{-1, 50, 1, kOther - 1, kOther, INT64_MIN, 0}),
+            "c a");
+  EXPECT_EQ(tokenizer->name(50), "c");
+  for (const int64_t token : {int64_t{-1}, int64_t{1}, kOther - 1, kOther, INT64_MIN})
+    EXPECT_EQ(tokenizer->name(token), "") << token;
+}
+
 TEST(Tokenizer, FilesAreFoundByTheirNames) {
   const TemporaryFolder folder;
   EXPECT_EQ(find_tokenizer(folder.path(), true), "");
