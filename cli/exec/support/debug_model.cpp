@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <random>
 
+#include "compiler/fix_shapes.h"
 #include "model/run_input.h"
 #include "ops/op.h"
 #include "passes/pass.h"
@@ -32,14 +33,12 @@ ir::Value* value_of(ir::Graph& graph, const std::string& name, const char* optio
 }  // namespace
 
 void fix_shapes(ir::Graph& graph, const CompileSettings& settings) {
-  const auto named = parse_single_shapes(settings.input_shape);
-  for (ir::Value* value : graph.inputs()) {
-    Shape& shape = value->type.shape;
-    if (settings.batch_size > 0 && settings.axis() < static_cast<int64_t>(shape.size()))
-      shape[static_cast<size_t>(settings.axis())] = settings.batch_size;
-    for (const NamedShape& n : named)
-      if (n.name == value->name()) value->type = ir::ValueType::of(value->dtype(), n.shape);
-  }
+  compiler::Options options;
+  for (const NamedShape& n : parse_single_shapes(settings.input_shape))
+    options.input_shape[n.name] = n.shape;
+  options.batch_size = settings.batch_size;
+  options.batch_axis = settings.axis();
+  compiler::fix_shapes(graph, options);
 }
 
 Tensor data_of(const std::string& word, DType dtype, const Shape& shape, const std::string& what,

@@ -10,8 +10,8 @@
 
 namespace poprt::cli {
 
-// Sets the dimensions of inputs that --input_shape, --batch_size and --batch_axis specify, variable
-// ones and others.
+// Makes variable dimensions of inputs static as --input_shape, --batch_size and --batch_axis
+// specify. Throws like compiler::fix_shapes().
 void fix_shapes(ir::Graph& graph, const CompileSettings& settings);
 
 // `word` is "zeros", "ones", "rand" (uniform in [0, 1); 0 or 1 for integers and bools; equal for

@@ -58,13 +58,33 @@ TEST(DebugModel, ShapesOfInputsAreFixed) {
   EXPECT_EQ(shapes(settings), "f32[4,3] s64[4] ");  // axis 0 without an axis
   settings.batch_axis = 0;
   EXPECT_EQ(shapes(settings), "f32[4,3] s64[4] ");
-  settings.batch_axis = 1;
-  EXPECT_TRUE(shapes(settings).find(",4] s64[M]") != std::string::npos) << shapes(settings);
+  settings.input_shape = {"x=4,3"};
+  EXPECT_EQ(shapes(settings), "f32[4,3] s64[4] ");
+  settings.batch_size = 0;
   settings.input_shape = {"x=7,3"};
   EXPECT_EQ(shapes(settings), "f32[7,3] s64[M] ");
+}
+
+// The compiler refuses the same requests (tests/core/compiler/fix_shapes_test.cpp).
+TEST(DebugModel, KnownDimensionsDoNotChange) {
+  const auto message = [](const CompileSettings& settings) {
+    const auto graph = model_of(
+        "  input %x : f32[N,3]\n  input %y : f32[4]\n  %z : f32[N,3] = Neg(%x)\n  output %z\n");
+    return message_of<Error>([&] { fix_shapes(*graph, settings); });
+  };
+  CompileSettings settings;
+  settings.batch_size = 8;
+  EXPECT_EQ(message(settings),
+            "batch_size: input 'y' is f32[4], axis 0 is fixed and cannot become 8");
+  settings.batch_axis = 2;
+  EXPECT_EQ(message(settings), "batch_axis: input 'x' is f32[N,3], it has no axis 2");
   settings.batch_size = 0;
-  settings.batch_axis = 0;
-  EXPECT_EQ(shapes(settings), "f32[7,3] s64[M] ");
+  settings.batch_axis = -1;
+  settings.input_shape = {"x=7,4"};
+  EXPECT_EQ(message(settings),
+            "input_shape: input 'x' is f32[7,3], axis 1 is fixed and cannot become 4");
+  settings.input_shape = {"x=7"};
+  EXPECT_EQ(message(settings), "input_shape: input 'x' is f32[N,3], but [7] has another rank");
 }
 
 TEST(DebugModel, DataIsMadeUp) {
