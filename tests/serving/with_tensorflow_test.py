@@ -5,6 +5,8 @@ Checked with tensorflow-cpu 2.21.0."""
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -16,6 +18,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy  # noqa: E402
 import tensorflow  # noqa: E402
+
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+import onnx_writer as onnx  # noqa: E402
 
 import poprt.serving  # noqa: E402
 
@@ -103,6 +108,21 @@ class WithTensorFlow(unittest.TestCase):
                 (errors.InvalidArgumentError, "a scalar string", lambda: self.run_op([self.fixed], image))):
             with self.subTest(text), self.assertRaisesRegex(kind, text):
                 call()
+
+    def test_an_index_outside_of_its_range_has_a_code(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        model = onnx.model([onnx.node("Gather", ["w", "i"], ["y"])], [onnx.value("i", onnx.S32, [2])], [onnx.value("y", onnx.F32, [2])],
+                           [onnx.floats("w", [3], [1, 2, 3])])
+        with open(os.path.join(folder, "gather.onnx"), "wb") as file:
+            file.write(model)
+        subprocess.run([os.path.join(engine.BUILD, "bin/poprt"), "-i", file.name, "--output_dir", folder, "--export_popef"], check=True,
+                       capture_output=True)
+        popef = os.path.join(folder, "executable.popef")
+        (found,) = self.run_op(popef, numpy.array([0, 2], "i4"))
+        self.assertEqual(found.numpy().tolist(), [1, 3])
+        with self.assertRaisesRegex(tensorflow.errors.OutOfRangeError, "index 7 at place 1 is outside"):
+            self.run_op(popef, numpy.array([0, 7], "i4"))
 
 
 if __name__ == "__main__":
