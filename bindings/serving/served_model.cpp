@@ -411,6 +411,10 @@ void ServedModel::describe_batch() {
                                      : "the model is compiled at several shapes";
     return;
   }
+  if (inputs_.empty()) {
+    refusal_ = "the model has no inputs";
+    return;
+  }
   int64_t rows = 0;
   for (const auto* specs : {&inputs_, &outputs_})
     for (const TensorSpec& spec : *specs) {

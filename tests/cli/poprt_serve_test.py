@@ -17,6 +17,7 @@ import tempfile
 import time
 import unittest
 
+import onnx_writer
 from serve_support import SERVE, call, compiled, curl, image_request, serving
 from support import BIN, DIGITS, ROOT, model
 
@@ -339,6 +340,26 @@ class Repository(ServeTest):
         self.addCleanup(os.environ.pop, "POPART_CACHE_DIR")
         with serving(folder, "--compile") as (port, _, _):
             self.assertEqual(call(port, "/v2/models/relu/infer", request)[1]["outputs"][0]["data"], [0, 0, 0, 1, 2, 3])
+
+    def test_a_model_without_inputs_is_served(self):
+        values = {"y1": [1.0, 2.0, 3.0, 4.0], "y2": [5.0, 6.0], "y3": [7.0, 8.0, 9.0, 10.0]}
+        os.environ["POPART_CACHE_DIR"] = os.path.join(self.folder, "cache")
+        self.addCleanup(os.environ.pop, "POPART_CACHE_DIR")
+        for names in (("y1", "y2"), ("y1", "y3")):  # with different and equal numbers of rows
+            folder = tempfile.mkdtemp(dir=self.folder)
+            with open(os.path.join(folder, "constants.onnx"), "wb") as file:
+                file.write(onnx_writer.model(
+                    [onnx_writer.node("Neg", ["w" + name], [name]) for name in names], [],
+                    [onnx_writer.value(name, onnx_writer.F32, [len(values[name])]) for name in names],
+                    [onnx_writer.floats("w" + name, [len(values[name])], [-v for v in values[name]]) for name in names]))
+            with serving(folder, "--compile") as (port, _, _):
+                metadata = call(port, "/v2/models/constants")[1]
+                self.assertEqual((metadata["inputs"], [t["shape"] for t in metadata["outputs"]]), ([], [[len(values[n])] for n in names]))
+                for request in ({"inputs": []}, {"inputs": [], "outputs": [{"name": n} for n in names]}):
+                    status, answer = call(port, "/v2/models/constants/infer", request)
+                    self.assertEqual(status, 200, answer)
+                    self.assertEqual({t["name"]: (t["shape"], t["data"]) for t in answer["outputs"]},
+                                     {n: ([len(values[n])], values[n]) for n in names})
 
     def test_requests_in_flight_are_answered_when_the_server_stops(self):
         folder = os.path.join(self.folder, "slow")

@@ -115,6 +115,46 @@ TEST_F(TritonShapes, OnnxWithOpenDimensionsIsCompletedWithThem) {
   EXPECT_EQ(product->config()["output"][0]["dims"], Json({-1, -1}));
 }
 
+// An ONNX model without inputs. Its outputs are constants of these values.
+std::string constants(const std::vector<std::pair<std::string, std::vector<float>>>& outputs) {
+  using poprt::test::field, poprt::test::number;
+  std::string nodes, values;
+  for (const auto& [name, floats] : outputs) {
+    const std::vector<char> bytes = bytes_of(floats.data(), floats.size() * sizeof(float));
+    const std::string type = "\xa0\x01\x06";  // field 20: FLOATS
+    nodes += field(1, field(2, name) + field(4, "Constant") +
+                          field(5, field(1, "value_floats") +
+                                       field(7, std::string(bytes.begin(), bytes.end())) + type));
+    const std::string size = field(1, number(1, static_cast<int>(floats.size())));
+    values += field(12, field(1, name) + field(2, field(1, number(1, 1) + field(2, size))));
+  }
+  return number(1, 8) + field(7, nodes + field(2, "g") + values) +
+         field(8, field(1, "") + number(2, 17));
+}
+
+TEST_F(TritonShapes, AModelWithoutInputsHasNoRows) {
+  const std::vector<std::pair<std::string, std::vector<float>>> of_different_rows = {{"a", {1, 2}},
+                                                                                     {"b", {3}}},
+                                                                of_equal_rows = {{"a", {1, 2}}};
+  for (const auto& outputs : {of_different_rows, of_equal_rows}) {
+    const auto served = served_onnx(constants(outputs));
+    ASSERT_EQ(served->load() + served->add_instance(), "");
+    EXPECT_EQ(served->config().value("max_batch_size", 0), 0);
+    EXPECT_EQ(served->config()["output"].size(), outputs.size());
+    TRITONBACKEND_Request request;
+    for (const auto& output : outputs) request.wanted.push_back(output.first);
+    begin(*served, request);
+    request.wait_released();
+    ASSERT_EQ(request.error, "");
+    for (const auto& [name, floats] : outputs) EXPECT_EQ(floats_of(request, name.c_str()), floats);
+    Served batches(nullptr, {{"max_batch_size", 2}}, true);
+    std::ofstream(batches.folder() / "model.onnx", std::ios::binary) << constants(outputs);
+    EXPECT_EQ(batches.load(),
+              "max_batch_size is 2; expected 0, because requests cannot share a batch: the model "
+              "has no inputs");
+  }
+}
+
 TEST_F(TritonShapes, AFileWithItsSourceIsOpenIfCompilingIsAllowed) {
   {
     Served fixed("source.popef");
