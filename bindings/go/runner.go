@@ -341,8 +341,9 @@ func (r *Runner) Statistics() (string, error) { return textOf(r.h, native.RawRun
 // The array is empty without the option `flush_on_waiting_outputs`. Since 0.1.
 func (r *Runner) Tracepoints() (string, error) { return textOf(r.h, native.RawRunner.Tracepoints) }
 
-// Profile is a JSON object with the times of every instruction since the runner was created. Errors: FailedPrecondition
-// (the runner was created without the option `profile`); Unimplemented (this kind of runner has no profile). Since 0.1.
+// Profile is a JSON object with the times of every instruction on the first device of replica 0 since the model was
+// last loaded on it: when the runner was created, or by `auto_reset` after an error. Errors: FailedPrecondition (the
+// runner was created without the option `profile`); Unimplemented (this kind of runner has no profile). Since 0.1.
 func (r *Runner) Profile() (string, error) { return textOf(r.h, native.RawRunner.Profile) }
 
 // WarmUp compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready. Errors:

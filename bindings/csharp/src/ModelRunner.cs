@@ -471,7 +471,8 @@ namespace Poprt
             return raw.tracepoints();
         }
 
-        /// <summary>A JSON object with the times of every instruction since the runner was created. Since
+        /// <summary>A JSON object with the times of every instruction on the first device of replica 0 since the model
+        /// was last loaded on it: when the runner was created, or by <c>auto_reset</c> after an error. Since
         /// 0.1.</summary>
         /// <exception cref="PoprtException">FailedPrecondition: the runner was created without the option
         /// <c>profile</c>.</exception>

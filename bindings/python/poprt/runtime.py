@@ -349,7 +349,8 @@ class BaseRunner:
         return int(self._open().output_index(name))
 
     def profile(self) -> str:
-        """A JSON object with the times of every instruction since the runner was created. Raises
+        """A JSON object with the times of every instruction on the first device of replica 0 since the model was last
+        loaded on it: when the runner was created, or by ``auto_reset`` after an error. Raises
         FailedPreconditionError (the runner was created without the option ``profile``); UnimplementedError (this
         kind of runner has no profile). Since 0.1."""
         return str(self._open().profile())

@@ -392,10 +392,11 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_statistics(poprt_runner* runn
  * request_tracepoints_buffer_size entries. Thread-safe. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_tracepoints(poprt_runner* runner,
                                                                poprt_string** out_json);
-/* A JSON object with the times of every instruction since the runner was created. {"runs": N,
- * "instructions": [{"name", "kernel", "runs", "total_ns", "min_ns", "parallel"}...]}. Errors:
- * failed_precondition (the runner was created without the option `profile`); unimplemented (this
- * kind of runner has no profile). Since 0.1. */
+/* A JSON object with the times of every instruction on the first device of replica 0 since the
+ * model was last loaded on it: when the runner was created, or by `auto_reset` after an error.
+ * {"runs": N, "instructions": [{"name", "kernel", "runs", "total_ns", "min_ns", "parallel"}...]}.
+ * Errors: failed_precondition (the runner was created without the option `profile`); unimplemented
+ * (this kind of runner has no profile). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_profile(poprt_runner* runner,
                                                            poprt_string** out_json);
 /* Compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready.

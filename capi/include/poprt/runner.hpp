@@ -539,9 +539,10 @@ class HandleRunner : public BaseRunner {
     detail::check(poprt_runner_tracepoints(handle_.get(), &text));
     return detail::take(text);
   }
-  // A JSON object with the times of every instruction since the runner was created. Throws
-  // failed_precondition (the runner was created without the option `profile`); unimplemented (this
-  // kind of runner has no profile). Since 0.1.
+  // A JSON object with the times of every instruction on the first device of replica 0 since the
+  // model was last loaded on it: when the runner was created, or by `auto_reset` after an error.
+  // Throws failed_precondition (the runner was created without the option `profile`); unimplemented
+  // (this kind of runner has no profile). Since 0.1.
   std::string profile() const {
     poprt_string* text = nullptr;
     detail::check(poprt_runner_profile(handle_.get(), &text));

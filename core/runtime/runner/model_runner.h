@@ -88,8 +88,8 @@ class ModelRunner : public BaseRunner {
   // requests, or the random seed).
   void update_inputs(const InputMemoryView& values);
 
-  // Times by instruction of replica 0 since the runner was created. Throws failed_precondition
-  // unless the session was loaded with profile.
+  // Times by instruction on the first device of replica 0 since its session was created, or created
+  // again by auto_reset. Throws failed_precondition unless the session was loaded with profile.
   std::vector<device::InstructionProfile> profile();
   int threads() const;
 

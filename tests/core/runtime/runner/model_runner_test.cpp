@@ -583,6 +583,21 @@ TEST(ModelRunner, ProfilesInstructions) {
   EXPECT_EQ(rows[0].runs, 2);
 }
 
+TEST(ModelRunner, AResetStartsTheProfileAgain) {
+  RunnerConfig config;
+  config.session.load.profile = true;
+  config.auto_reset = true;
+  config.faults = std::make_shared<FaultInjector>("application_runtime_error@3");
+  RunnerFixture f(16, config);
+  RunnerClient k(f.n);
+  f.runner->execute(k.in, k.out);
+  f.runner->execute(k.in, k.out);
+  EXPECT_EQ(f.runner->profile()[0].runs, 2);
+  EXPECT_THROW(f.runner->execute(k.in, k.out), Error);
+  f.runner->execute(k.in, k.out);
+  EXPECT_EQ(f.runner->profile()[0].runs, 1);
+}
+
 TEST(ModelRunner, StopEndsARunWithinALongInstruction) {
   for (const bool synchronous : {false, true}) {
     test::LongMatmul m;

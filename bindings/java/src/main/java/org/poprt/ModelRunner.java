@@ -395,7 +395,9 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * A JSON object with the times of every instruction since the runner was created.
+   * A JSON object with the times of every instruction on the first device of replica 0 since the
+   * model was last loaded on it: when the runner was created, or by {@code auto_reset} after an
+   * error.
    *
    * @return text
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the runner was created
