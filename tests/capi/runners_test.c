@@ -110,6 +110,11 @@ static void frozen_inputs_are_left_out(void** state) {
   OK(poprt_runner_execute(r, NULL, 0, k.out, 2));
   assert_memory_equal(k.x, k.y, COUNT * 4);
   FAILS(poprt_runner_execute(r, k.in, 1, k.out, 2), POPRT_INVALID_ARGUMENT, "leave it out");
+  void* outputs[] = {k.c, k.y}; /* the memory of the two outputs is exchanged */
+  OK(poprt_runner_execute_indexed(r, NULL, outputs));
+  assert_memory_equal(k.x, k.c, COUNT * 4);
+  FAILS(poprt_runner_execute_indexed(r, NULL, NULL), POPRT_INVALID_ARGUMENT,
+        "output 'y': the pointer is null");
   poprt_runner_free(r);
 }
 
