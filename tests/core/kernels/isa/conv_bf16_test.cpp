@@ -83,7 +83,7 @@ struct Bf16Case {
 };
 
 // The products of a table that this CPU can compute.
-std::vector<bool> products_of(const isa::ConvBf16Table* table) {
+std::vector<bool> products_of([[maybe_unused]] const isa::ConvBf16Table* table) {
 #if defined(POPRT_HAS_ISA_avx512)
   if (table == &isa::conv_bf16_avx512 && cpu_has_bf16()) return {false, true};
 #endif
