@@ -258,7 +258,7 @@ TEST(WrittenCaches, AreReadInsteadOfAJoinedCopy) {
   EXPECT_TRUE(graph->is_output(graph->find("present_k")));
 }
 
-// What is not known stays as it was.
+// A cache keeps its Concat if its reader is not an attention that the compiler knows.
 TEST(WrittenCaches, KeepOtherReaders) {
   const auto expect_kept = [](const std::string& text, const char* node) {
     const auto graph = with_written_caches(text);

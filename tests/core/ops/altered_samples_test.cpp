@@ -143,7 +143,7 @@ TEST(AlteredSamples, InferredTypesOfPartlyKnownInputsAreRecorded) {
   for (const Sample& s : trial_samples())
     if (s.domain != "poprt") weak.record(s);
   test::expect_digests(weak.found(), POPRT_TEST_DATA "/weak_types.txt",
-                       "Types inferred from what is known in part: altered_samples_test.cpp.");
+                       "Types inferred from partial types: altered_samples_test.cpp.");
 }
 
 }  // namespace

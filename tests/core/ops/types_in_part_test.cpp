@@ -114,7 +114,7 @@ TEST(TypesInPart, MatchTheRecord) {
     }
   }
   expect_digests(found, POPRT_TEST_DATA "/types_in_part.txt",
-                 "Types inferred from what is known in part: types_in_part_test.cpp.");
+                 "Types inferred from partial types: types_in_part_test.cpp.");
 }
 
 }  // namespace
