@@ -133,7 +133,8 @@ class Generations {
   Generations(int64_t most, int64_t wait_ns) : wait_ns_(wait_ns), admission_(most, "texts") {}
 
   // Throws Error: invalid_argument and out_of_range (the prompt or an option), resource_exhausted,
-  // unavailable (the server stops). Then no text has started.
+  // unavailable (the server stops). Then no text has started. If a thread cannot be started, its
+  // text ends with an error. Thread-safe.
   void start(const std::shared_ptr<const LoadedGenerator>& generator,
              const std::shared_ptr<Completion>& completion);
   Admission& admission() { return admission_; }

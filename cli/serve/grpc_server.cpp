@@ -22,7 +22,8 @@ Status status_of(const Error& error) {
   return {static_cast<grpc::StatusCode>(error.code()), error.what()};
 }
 
-// Copies numbers of a repeated field into dense memory of another integer type.
+// Appends the numbers of a repeated field as dense memory of type To. Throws Error
+// (invalid_argument) for an integer that To does not have.
 template <class To, class Field>
 void append(std::string& bytes, const Field& field, const std::string& name, poprt_dtype dtype) {
   bytes.reserve(static_cast<size_t>(field.size()) * sizeof(To));

@@ -87,7 +87,8 @@ Answer answer_infer(const Exchange& exchange) {
   return answer;
 }
 
-// Whether the outputs that are written as JSON are large enough for the reader.
+// Whether the outputs that are written as JSON are large enough for the reader. A byte of a tensor
+// becomes up to some 8 bytes of text.
 bool has_much_json(const Result& result, const JsonRequest& request) {
   size_t bytes = 0;
   for (size_t i = 0; i < result.outputs.size(); i++)

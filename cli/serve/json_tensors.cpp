@@ -39,7 +39,7 @@ std::string cut(const std::string& text) {
 void check_structure(std::string_view text) {
   struct Level {
     bool object;
-    std::vector<std::string_view> fields;  // as they are written
+    std::vector<std::string_view> fields;  // as they are written, so "a" differs from "\u0061"
   };
   std::vector<Level> levels;
   std::string_view last;  // string

@@ -35,12 +35,14 @@ struct ModelStatus {
   std::string reason;  // why it is not available, or the note of a model that is ready
 };
 
+// Thread-safe.
 class ModelRepository {
  public:
   explicit ModelRepository(RepositoryOptions options) : options_(std::move(options)) {}
 
   // Loads all models of the folder, or loads them again. A model that fails has its reason in
-  // index(). Throws Error (not_found) if the folder has no model, or lacks one of `warm_up`.
+  // index(). Throws Error (not_found) if the folder cannot be read, has no model, or lacks one of
+  // `warm_up`.
   void load_all();
   // Loads the model, or loads it again. The old one still answers the requests that it received.
   // Throws Error (not_found, invalid_argument for options that a generator does not have or the
@@ -50,7 +52,8 @@ class ModelRepository {
   // Unloads a model that is loaded or that failed to load, so that ready() does not require it.
   // Throws Error (not_found) for others.
   void unload(const std::string& name);
-  // Reloads the loaded models whose files have changed.
+  // Reloads the loaded models whose files have changed. Neither models that failed to load nor new
+  // files are loaded. After an error the old model stays loaded, and the next call tries again.
   void reload_changed();
 
   // Throws Error: not_found, unavailable (with the reason), invalid_argument (a generator).

@@ -66,7 +66,8 @@ class HttpServer {
  public:
   struct State;  // the argument of the library's callbacks
 
-  // Throws Error (unavailable, invalid_argument).
+  // Throws Error: invalid_argument if the address is not one of IPv4 or IPv6; unavailable as
+  // GrpcServer does.
   HttpServer(const Shared& shared, const ServerOptions& options);
   // Requests whose connections are suspended must have ended.
   ~HttpServer();

@@ -21,7 +21,7 @@ void check(const sentencepiece::util::Status& status) {
   if (!status.ok()) throw std::runtime_error(status.error_message());
 }
 
-// Calls `work` and returns whether it threw, as the functions of the table do.
+// Calls `work`. Returns 0, or 1 if it threw; then `error` has the message in one line.
 template <class Work>
 int guarded(char* error, size_t error_size, Work work) {
   try {

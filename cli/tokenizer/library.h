@@ -34,7 +34,8 @@ struct poprt_tokenizer_library {
   // All tokens are from 0 to size(), exclusive.
   int (*decode)(const poprt_tokenizer_model* model, const int32_t* tokens, size_t count,
                 poprt_tokenizer_add_text add, void* context, char* error, size_t error_size);
-  // The name of a token in the model, such as U+2581 and "the". The token is in range.
+  // The name of a token in the model, such as "the" after U+2581, which means a space. The token is
+  // in range.
   int (*piece)(const poprt_tokenizer_model* model, int32_t token, poprt_tokenizer_add_text add,
                void* context, char* error, size_t error_size);
 };
