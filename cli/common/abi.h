@@ -78,16 +78,17 @@ class AnchorMemory {
   size_t bytes_;
 };
 
-// A "NAME=d0,d1,..." word. Several shapes of one input are separated by / or are in several words.
-// Throws Usage with the word.
 struct NamedShape {
   std::string name;
   std::vector<int64_t> shape;
 };
+// Parses "NAME=d0,d1,..." words. Several shapes of one input are separated by / or are in several
+// words. "NAME=[]" is the shape of a scalar. Throws Usage with the word.
 std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words);
-// Also throws Usage if an input has several shapes.
+// The same, but throws Usage also if an input has several shapes.
 std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& words);
-// Throws Usage with the most similar input if the ONNX file has no input with one of these names.
+// Throws Usage with the most similar input if the ONNX file has no input with one of these names,
+// and Failure if the file cannot be read.
 void check_input_names(const std::vector<std::string>& names, const std::string& onnx,
                        bool allow_links);
 // Splits "NAME=VALUE" at the first '='. Throws Usage with the name of the option.
@@ -121,8 +122,8 @@ struct CompileSettings {
   poprt_compile_options options_ = {};
 };
 
-// Opens a .popef file, or compiles any other file as ONNX. Settings for a .popef file are wrong
-// usage, except on_demand, which is for such a file.
+// Opens a .popef file, or compiles any other file as ONNX. Throws Usage for settings that a .popef
+// file does not accept (any_given()), and for on_demand with another file; and Failure.
 Executable load_model(const std::string& path, CompileSettings& settings);
 
 }  // namespace poprt::cli

@@ -16,7 +16,7 @@ struct ScriptPass {
   std::string name, summary;
 };
 // Returns the passes that the scripts register. Throws Failure with one line if Python or the
-// package is missing, or a script fails.
+// package is missing, or a script fails, and Usage if the package reports wrong usage.
 std::vector<ScriptPass> passes_of_scripts(const GivenOptions& given);
 
 // Converts with the default passes and then those of --passes. Throws the same and writes no file

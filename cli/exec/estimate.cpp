@@ -239,7 +239,8 @@ compiler::EstimateOptions recorded_options(const ChipSource& s, bool has_target)
   });
 }
 
-// Options of a PopEF file apply unless the command line has them.
+// Options of a PopEF file apply unless the command line gives them values that are not the standard
+// ones.
 void take_recorded(EstimateArguments& a) {
   const ChipSource& s = a.source;
   const EstimateArguments standard;

@@ -94,7 +94,7 @@ class Client {
   }
 
   void run(poprt_runner* runner) {
-    // Items have random lengths. All inputs of one request have the same length.
+    // Items have random lengths. All inputs of one request fill the same part of their places.
     const double part = std::uniform_real_distribution<double>(0, 1)(rng_);
     std::vector<poprt_input> inputs;
     std::vector<poprt_output> outputs;

@@ -5,6 +5,7 @@
 
 namespace poprt::cli {
 
+// Throws Usage and Failure.
 void convert_and_compile(const GivenOptions& given);
 
 }  // namespace poprt::cli

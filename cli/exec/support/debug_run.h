@@ -22,10 +22,12 @@ struct Metric {
   std::string name;
   double value = 0;
 };
-// Computes "mse", "rmse", "mae", "mape" (percent of the source) and "r2" of two tensors with equal
-// numbers of elements, in double. Throws Usage for another name.
+// Computes "rel" (the largest difference as a fraction of the largest finite element of `source`),
+// "mse", "rmse", "mae", "mape" (percent of the source) and "r2" of two tensors with equal numbers
+// of elements, in double. check_metrics() must have accepted the names.
 std::vector<Metric> metrics(const std::vector<std::string>& names, const Tensor& source,
                             const Tensor& other);
+// Throws Usage for the name of another metric.
 void check_metrics(const std::vector<std::string>& names);
 
 }  // namespace poprt::cli

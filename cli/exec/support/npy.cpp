@@ -24,7 +24,7 @@ poprt_dtype storage_dtype(poprt_dtype dtype) {
   return poprt_dtype_bits(dtype) == 16 ? POPRT_DTYPE_U16 : POPRT_DTYPE_U8;
 }
 
-// Bytes that are not UTF-8 become U+FFFD.
+// Bytes that do not form a character become U+FFFD. Surrogates are not refused.
 std::u32string utf32_of(std::string_view text) {
   std::u32string out;
   for (size_t i = 0; i < text.size();) {

@@ -23,9 +23,10 @@ struct SessionTimes {
   std::vector<double> ms;
   double seconds = 0;
 };
-// Runs the main programs, once for all transfers of the inputs, while `more(done)` returns true.
-// `more` is called before each run except the warm-up. Returns the milliseconds of each run and the
-// total time.
+// Runs the main programs while `more(done)` returns true, where `done` is the number of transfers
+// of each stream so far. `more` is called before each run of the main programs or, with queues,
+// before each transfer, but not for the warm-up. Returns the milliseconds of each transfer, which
+// are those of its run without queues, and the total time.
 SessionTimes bench_session(const SessionBench& bench, const std::function<bool(size_t)>& more);
 
 }  // namespace poprt::cli

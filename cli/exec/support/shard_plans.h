@@ -16,7 +16,7 @@ struct SubGraph {
   std::vector<size_t> nodes;  // positions in the graph
   uint64_t bytes = 0;         // bytes of constants that operators compute with
   double flops = 0;           // of nodes with known shapes (ops/common/flops.h)
-  double nanoseconds = 0;     // measured time, or 0
+  double nanoseconds = 0;     // measured or estimated time, or 0
 };
 
 // Returns a candidate for each node with more than one input that is not constant, or for every

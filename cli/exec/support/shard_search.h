@@ -32,8 +32,8 @@ struct Candidate {
   double fullest() const;
 };
 
-// Amounts that plans balance: the bytes of the sub-graphs, or their cost in nanoseconds and, if
-// those are equal, floating-point operations.
+// Amounts that plans balance: the bytes of the sub-graphs, or their nanoseconds plus a millionth of
+// their floating-point operations, which decide if there are no times.
 std::vector<double> amounts_by_bytes(const std::vector<SubGraph>& parts);
 std::vector<double> amounts_by_time(const std::vector<SubGraph>& parts);
 

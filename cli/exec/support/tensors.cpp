@@ -147,7 +147,8 @@ void convert_integers(Array& a, const std::string& name, poprt_dtype dtype) {
   a.dtype = dtype;
 }
 
-// Rounds to nearest. A finite number that would become infinite is an error.
+// Rounds to nearest, doubles by way of float. A finite number that would become infinite is an
+// error.
 template <class From>
 void convert_to_half(Array& a, const std::string& name) {
   std::vector<From> from(a.data.size() / sizeof(From));
