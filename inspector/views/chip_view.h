@@ -16,7 +16,8 @@ class ChipView {
  public:
   explicit ChipView(Wake wake) : wake_(std::move(wake)) {}
 
-  // The model and how it is converted. Another graph or other options start another estimate.
+  // The model and how it is converted. `shapes` is the text of the shapes in `options`. Another
+  // graph or another text starts another estimate.
   void set_model(std::shared_ptr<const ir::Graph> graph, const compiler::DriverOptions& options,
                  const std::string& shapes);
   bool shows(const std::shared_ptr<const ir::Graph>& graph, const std::string& shapes) const {
@@ -41,7 +42,7 @@ class ChipView {
   const std::shared_ptr<const ChipModel>& model() const { return model_; }
   const std::shared_ptr<const ChipModel>& other() const { return other_; }
   const std::string& error() const { return error_; }
-  // Estimates also for another choice, and compares both. An empty target ends the comparison.
+  // Estimates also for another chip, and compares both. An empty target ends the comparison.
   void compare_with(const std::string& target);
   std::vector<Table> tables() const {
     return model_ ? chip_tables(*model_, other_.get()) : std::vector<Table>{};

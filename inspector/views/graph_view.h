@@ -81,8 +81,8 @@ class GraphView {
   std::string status() const;
   std::string svg() const;
   // Returns the whole graph, with the groups that are open now, for a picture. The size is given by
-  // `zoom` and limited to kMostPicturePixels. Null if there is no layout. It uses the fonts, so it
-  // must be called on the drawing thread between NewFrame and Render.
+  // `zoom` and limited to kMostPicturePixels and kMostPictureSide. Null if there is no layout. It
+  // uses the fonts, so it must be called on the drawing thread between NewFrame and Render.
   struct Drawing {
     int width = 0, height = 0;
     std::vector<ImDrawVert> vertices;

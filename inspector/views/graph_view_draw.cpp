@@ -296,7 +296,7 @@ void GraphView::draw_node(ImDrawList* list, const SceneBox& box) const {
   draw_text(list, box, least, most, n.kind == NodeKind::op ? n.op : n.name, n.detail, fill);
 }
 
-// Explains the colours of times, at the lower left.
+// Explains colours that depend on a number (bytes, time, overlay), at the lower left.
 void GraphView::draw_legend(ImDrawList* list) const {
   std::string least_text = "0 B, logarithmic", most;
   switch (colour_) {

@@ -80,7 +80,7 @@ bool is_in_every_font(uint32_t code) {
   return false;
 }
 
-// Records characters for which no font is loaded.
+// Records characters that are not in all of the loaded fonts.
 void note_characters(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i++]);

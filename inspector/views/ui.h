@@ -148,16 +148,14 @@ bool field(const char* id, const char* hint, std::string& value, float width,
 // A drop-down list of names. Returns whether another name was chosen.
 bool choice(const char* id, const std::vector<std::string>& names, int& chosen, float width);
 
-// The name and relative width of a column. If `sorted` is set, it is called as `sorted(column,
-// descending)`.
 struct Column {
   const char* name;
-  float width;
-  bool right = false;  // for numbers
+  float width;         // relative; without effect if `right` or `fits` is set
+  bool right = false;  // for numbers: as wide as the widest number
   bool fits = false;   // for short words: as wide as the widest word, at most 14 letters
 };
 struct TableState {
-  int sort_column = -1;
+  int sort_column = -1;  // -1: the table cannot be sorted
   bool descending = false;
   int scroll_to = -1;
   // The rows between a click and a click with Shift, which Ctrl+C copies; -1: there was no click.

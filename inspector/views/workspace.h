@@ -45,9 +45,10 @@ class Workspace {
   ~Workspace();
 
   void open(const std::filesystem::path& path);
-  // Receives the result of Actions::choose_file; empty: no file was chosen. A tensor or a picture
-  // that is dropped on the run view is used for an input.
+  // Receives the result of Actions::choose_file; empty: no file was chosen.
   void chosen(const std::filesystem::path& path);
+  // Opens a file that was dropped on the window. A tensor or a picture is used for an input of the
+  // front model instead, in the run view.
   void dropped(const std::filesystem::path& path);
   // Opens the built-in file browser.
   void browse();
