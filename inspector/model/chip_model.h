@@ -54,7 +54,7 @@ class ChipModel {
   std::vector<ipu::LargestTensor> tensors(int64_t ipu, int op, int64_t tile) const;
   // Why a program does not fit, and with which options it does; empty if it fits.
   std::vector<std::string> explanation() const;
-  // "c600: 1186 cycles, 0.001 ms [checked], fits".
+  // "c600: 1186 cycles, 0.001 ms [checked, error ±10 %] · 1.2e+06 samples/s · fits".
   std::string headline() const;
 
  private:

@@ -11,7 +11,7 @@ namespace poprt::inspector {
 
 struct DiffRow {
   // "node", "shape" (only the types of a node differ), "weight", "anchor", "data", "metadata",
-  // "opaque", "memory", "program", "instruction" or "time"
+  // "opaque", "memory", "program", "instruction", "time" or "error" (of a value, from running both)
   std::string category;
   std::string name, left, right;
   Change change = Change::none;

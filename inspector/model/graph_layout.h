@@ -68,6 +68,7 @@ struct BoxSize {
 BoxSize node_size(const GraphNode& node);
 BoxSize group_size(const GraphGroup& group);
 
+// Not thread-safe.
 class GraphLayout {
  public:
   explicit GraphLayout(std::shared_ptr<const GraphModel> graph,
@@ -78,7 +79,7 @@ class GraphLayout {
   std::shared_ptr<const Scene> scene(const std::set<int>& open,
                                      const std::atomic<bool>* cancel = nullptr);
   // Returns all groups, or the outer levels of groups for which at most `most` boxes are visible.
-  // Of repeated layers the latter shows one box.
+  // The latter shows one box for repeated layers.
   std::set<int> all_groups() const;
   std::set<int> groups_within(size_t most) const;
 

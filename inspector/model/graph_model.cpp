@@ -233,14 +233,15 @@ class GraphModelMaker {
     return inner == outer;
   }
 
-  // Returns the innermost group that contains both, but not the body of a node.
+  // Returns the innermost group that contains both.
   int common_group(int a, int b) const {
     while (!is_inside(b, a)) a = model_.groups_[static_cast<size_t>(a)].parent;
     return a;
   }
 
-  // Nodes without a group that compute on weights only are moved to the group of their readers.
-  // Some exporters write hundreds of such Identity nodes, which would all be at the top level.
+  // Nodes that compute on weights only are moved to the innermost group with all their readers, if
+  // it is inside of their own group and not in the body of a node. Some exporters write hundreds of
+  // such Identity nodes, which would all be at the top level.
   void move_constants_to_readers() {
     const size_t count = model_.nodes_.size();
     std::vector<bool> constant(count, false);

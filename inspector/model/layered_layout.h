@@ -37,8 +37,8 @@ struct LayoutEdge {
 
 struct LevelLayout {
   std::vector<Point> centres;  // centres of the boxes
-  std::vector<std::vector<Point>>
-      routes;  // routes of the edges, from the bottom of `from` to the top of `to`
+  // Routes of the edges, from the bottom of `from` to the top of `to`.
+  std::vector<std::vector<Point>> routes;
   double width = 0, height = 0;
 };
 

@@ -20,8 +20,8 @@ struct PassStep {
   int64_t rewrites = 0;
   double milliseconds = 0;
   size_t nodes_before = 0, nodes_after = 0;
-  std::shared_ptr<const GraphModel>
-      graph;  // after the step; shared with the previous step if nothing changed
+  // After the step; shared with the previous step if nothing changed.
+  std::shared_ptr<const GraphModel> graph;
   std::shared_ptr<const GraphChanges> changes;  // since the previous step; null if nothing changed
   size_t added = 0, removed = 0, changed = 0;
 };

@@ -110,7 +110,7 @@ class PopefFile {
   uint64_t file_bytes_ = 0;
 };
 
-// The first `most` / 4 of `bytes` in lines of 16, with offsets and characters.
+// The first `most` / 4 bytes in lines of 16, with offsets and characters.
 std::string hex_text(std::span<const std::byte> bytes, size_t most);
 
 }  // namespace poprt::inspector

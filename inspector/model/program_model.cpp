@@ -74,7 +74,7 @@ class Loops {
   std::vector<int> around_;  // innermost loop of each instruction; -1: none
 };
 
-// Makes the ranges disjoint and returns the number of bytes in their union.
+// Sorts the ranges and returns the number of bytes in their union.
 uint64_t covered(std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
   std::sort(ranges.begin(), ranges.end());
   uint64_t total = 0, end = 0;

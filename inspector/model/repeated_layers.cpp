@@ -50,7 +50,7 @@ class Finder {
     return best;
   }
 
-  // Whether the word is a repetition itself, like all nodes of a chain of equal ones.
+  // Whether the `period` words at `at` repeat a shorter sequence, like a chain of equal nodes.
   bool has_shorter_period(size_t at, size_t period) const {
     for (size_t p = 1; p <= period / 2; p++) {
       if (period % p != 0) continue;

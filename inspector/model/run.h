@@ -31,9 +31,9 @@ struct RunResult {
 };
 
 // Runs one variant once, and then some times more to measure it. The outputs are those of the first
-// run. An output with an output "NAME:shape" is cropped to that shape. Throws
-// not_found for a choice with an unknown input name (with the existing names), the errors of
-// reading inputs and of running, and Error(cancelled).
+// run. An output with an output "NAME:shape" is cropped to that shape. Throws not_found for a
+// choice with an unknown input name (with the existing names), the errors of reading inputs and of
+// running, and Error(cancelled).
 RunResult run_model(const std::shared_ptr<const runtime::Model>& model, const InputChoices& choices,
                     uint64_t seed, Progress& progress, size_t variant = 0);
 

@@ -16,7 +16,8 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Elements are equal if |left - right| <= absolute + relative * |right|, or if both are NaN.
+// Elements are equal if |left - right| <= absolute + relative * |right|, if they are the same, or
+// if both are NaN.
 struct Tolerance {
   double relative = 1e-3, absolute = 1e-4;
 };

@@ -30,7 +30,7 @@ TensorStatistics tensor_statistics(const Tensor& tensor, uint64_t limit = kMostE
 
 // Elements [first, first + count) as doubles; the range must be inside the tensor.
 std::vector<double> tensor_values(const Tensor& tensor, int64_t first, int64_t count);
-// One element with enough digits to be exact.
+// One element: a string or 64-bit integer exactly, f64 with 17 digits, others with 7.
 std::string element_text(const Tensor& tensor, int64_t index);
 
 }  // namespace poprt::inspector

@@ -17,7 +17,7 @@ namespace poprt::cli {
 class ShardEstimate {
  public:
   // The graph and its parts must outlive the object. Names of nodes must be unique and types
-  // known. Products have halves.
+  // known. The chip computes with fp16, also partial sums.
   ShardEstimate(const ir::Graph& graph, const std::vector<SubGraph>& parts,
                 const ipu::Target& target, double available_memory);
 
