@@ -91,9 +91,9 @@ std::optional<size_t> carried_from(const AxisMap& map, size_t input, size_t outp
 // which Concat joins inputs and Split divides its input. Returns nothing if every axis is carried
 // to the axis of the same number.
 std::optional<size_t> first_changed(const AxisMap& map, size_t input, size_t output = 0);
-// For an operand that is aligned with the output: the only axis of the operand with several places,
-// along which its elements may differ. Returns nothing if no axis or more than one has several
-// places.
+// For an operand whose elements differ along one axis at most: the axis of the output to which the
+// only axis of the operand that does not have one place is carried. Returns nothing if there is no
+// such axis or more than one, or if the axis is not carried.
 std::optional<size_t> only_axis(const AxisMap& map, size_t input, size_t output = 0);
 // Whether the axis is in one of the reduced groups.
 bool is_reduced(const AxisMap& map, InputAxis axis);

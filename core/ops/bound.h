@@ -124,7 +124,8 @@ class BoundContext {
   BoundResult refuse_sizes(size_t from = 0) const;
 
   // -- Padding ----------------------------------------------------------------------------------
-  // The tensor with its padding replaced by the scalar `filling`.
+  // The tensor with its padding along item.axis replaced by the scalar `filling`. Padding along
+  // item.twin is not replaced.
   ir::Value* filled(const Item& item, ir::Value* filling);
   ir::Value* filled(const Item& item, const Tensor& filling) {
     return filled(item, build.constant(filling));

@@ -29,7 +29,8 @@ class ResolveContext;
 
 namespace calls = kernels::calls;  // kernels/calls/*.h: the argument of emit()
 
-// Throw with a message that starts with the node; the second one also names the opset.
+// Throw invalid_argument and unimplemented with a message that starts with the node; the second one
+// also names the opset.
 [[noreturn]] void fail_input_of(const ir::Node& node, fmt::string_view format,
                                 fmt::format_args args);
 [[noreturn]] void fail_unsupported_of(const ir::Node& node, fmt::string_view format,
@@ -52,8 +53,8 @@ class InferContext {
   // The integers of a constant input i; nullopt if it is absent or not constant.
   std::optional<std::vector<int64_t>> ints(size_t i) const;
 
-  // Sets the type of output i, and merges it with the known type. Throws invalid_argument if they
-  // contradict.
+  // Sets the type of output i, and merges it with the known type. Does nothing if the node has no
+  // such output. Throws invalid_argument if the types contradict.
   void out(size_t i, DType dtype, Shape shape) {
     out(i, ir::ValueType::of(dtype, std::move(shape)));
   }

@@ -49,7 +49,7 @@ void lower(LowerContext& ctx) {
   const int64_t n = ctx.out_shape()[0];
   Tensor t = Tensor::zeros(dtype, {n});
   if (dtype == DType::s64) {
-    // The arithmetic uses integers because doubles would lose the low bits.
+    // The elements are computed as integers because doubles would lose the low bits.
     const auto start = static_cast<uint64_t>(ctx.ints(0)->at(0)),
                delta = static_cast<uint64_t>(ctx.ints(2)->at(0));
     for (int64_t i = 0; i < n; i++)

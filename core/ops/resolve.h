@@ -79,7 +79,7 @@ class ResolveContext {
 
   // Throw invalid_argument or unimplemented with a message that names the node and its opset.
   void check_tensor(const Item& item, std::string_view what) const;
-  // A tensor whose size does not depend on data.
+  // A tensor whose size does not depend on data; static_tensor() also requires a static type.
   ir::Value* tensor(const Item& item, std::string_view what) const;
   ir::Value* static_tensor(const Item& item, std::string_view what) const;
   // Checks a control value that the device reads; null is allowed.

@@ -283,7 +283,8 @@ void resolve(ResolveContext& ctx) {
   ctx.node.opset() < 9 ? resolve_batched(ctx, *body) : resolve_plain(ctx, *body);
 }
 
-// The length of the scan inputs if it is known.
+// The size of the first scan input along its scan axis if it is known, otherwise 1. Before opset 9,
+// that axis is the batch, because attribute scan_input_axes does not exist.
 int64_t repeats(const ir::Node& node) {
   const auto scanned = static_cast<size_t>(node.int_attr("num_scan_inputs", 1));
   const ir::Value* value = node.input(node.inputs().size() - scanned);

@@ -17,7 +17,8 @@ struct Request {
   bool known = true;  // starts, ends and steps are constant
 };
 
-// Ends are often INT64_MAX or INT64_MIN, so they are clamped before any arithmetic.
+// Ends are often INT64_MAX or INT64_MIN, so they are clamped before any arithmetic. As in Python, a
+// start in front of the first place selects nothing if the step is negative.
 Range range_of(int64_t start, int64_t end, int64_t step, int64_t size) {
   const auto from_end = [size](int64_t i) { return i < 0 ? std::max(i, -size - 1) + size : i; };
   start = from_end(start);
