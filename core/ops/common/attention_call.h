@@ -38,9 +38,11 @@ calls::AttentionGeneric attention_call(const ir::Node& node, const Sizes& s) {
   return call;
 }
 
-// Returns the shape of input `input`, a mask, with four dimensions. Only the last one may be
-// smaller than that of the scores [batch, q_heads, queries, keys] without being 1; the missing keys
-// are hidden. Throws invalid_argument if the mask does not fit.
+// Returns the shape of input `input`, a mask, with four dimensions. Each of the first three is 1,
+// which broadcasts, or that of the scores [batch, q_heads, queries, keys]. The last one may be
+// smaller than that of the scores, also 1; it does not broadcast, because the reference
+// implementation of ONNX hides the keys that the mask lacks. Throws invalid_argument if the mask
+// does not fit.
 inline Shape mask_shape(const ir::Node& node, size_t input, const Shape& scores) {
   const Shape given = node.input(input)->shape();
   bool fits = !given.empty() && given.size() <= 4;

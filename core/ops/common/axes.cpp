@@ -365,6 +365,12 @@ void carry_units(AxesContext& ctx, const InOrder& o, const std::vector<int64_t>&
 
 }  // namespace
 
+// Example: x [2,6] to y [3,4]. The products are p = {12, 6, 1} and q = {12, 4, 1}, and the common
+// units are 1, 2 and 12 elements: 4 elements do not divide a row of x into equal parts, and 6
+// elements are not whole rows of y. The digit between 1 and 2 belongs to axis 1 of x and to axis 1
+// of y, which are linked with extent 2: the two places of an element are both even or both odd. The
+// digit between 2 and 12 belongs to no single axis. The link does not determine the places of y, so
+// both axes of y are numbered.
 void in_order(AxesContext& ctx, const InOrder& o) {
   if (!ctx.has(o.input) || !ctx.makes(o.output)) return;
   const auto p = products_from(std::span(ctx.in(o.input)).subspan(o.first, o.last - o.first));

@@ -1,6 +1,6 @@
-// Selects the kernel that converts. Kernel `cast` has vectorised conversions between types of whole
-// bytes, but converts 16-bit floats to and from f32 only. Other pairs with 16-bit floats use kernel
-// `elementwise`, which computes in f32.
+// Selects the kernel that converts. Kernel `cast` converts between all types, but its vectorised
+// conversions of 16-bit floats are those to and from f32. Other pairs with 16-bit floats therefore
+// use kernel `elementwise`, which computes in f32, if it supports both types.
 #pragma once
 
 #include <string>

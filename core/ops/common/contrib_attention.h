@@ -16,8 +16,10 @@ struct AttentionCall {
   ir::Value* mask = nullptr;
   // s64 [B]: the number of valid keys; the last query is at the last valid key.
   ir::Value* lengths = nullptr;
-  bool causal = false;  // the last query sees all keys, each earlier query one fewer
-  double scale = 0;     // 0: 1 / sqrt(D)
+  // If L = S or lengths are given, the last query sees all valid keys and each earlier query one
+  // fewer.
+  bool causal = false;
+  double scale = 0;  // 0: 1 / sqrt(D)
   double softcap = 0;
   int64_t left_window = -1;  // the number of keys before the query that it sees; -1: all
   bool wants_scores = false;

@@ -13,6 +13,7 @@ struct TransposedWindow {
 };
 
 // The window for all opsets of ONNX ConvTranspose. `kernel` is the spatial shape of the weights.
+// Throws invalid_argument naming the node if the attributes do not fit the rank or each other.
 TransposedWindow transposed_window_of(const ir::Node& node, const std::vector<int64_t>& spatial,
                                       const std::vector<int64_t>& kernel);
 

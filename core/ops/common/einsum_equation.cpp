@@ -109,7 +109,8 @@ class EinsumParser {
     }
   }
 
-  // Without "->", the result has the labels that occur once, in alphabetical order.
+  // Without "->", the result has the dimensions of the ellipsis, followed by the labels that occur
+  // once, in alphabetical order (capital letters first).
   void implied_result() {
     add_ellipsis();
     for (int c = 'A'; c <= 'z'; c++)

@@ -36,7 +36,7 @@ class Expansion {
 
   // -- The node's inputs ------------------------------------------------------------------------
   bool has(size_t i) const { return node.input(i) != nullptr; }
-  // Throws invalid_argument if the input is required and missing.
+  // Throws invalid_argument if the input is missing.
   Value* in(size_t i) const;
   Value* in_or_null(size_t i) const { return node.input(i); }
   const Shape& shape(size_t i) const { return shape_of(in(i)); }

@@ -11,7 +11,8 @@ inline ir::Value* transposed_operand(Expansion& e, ir::Value* v, bool swap, bool
   if (rank < 2) return v;
   std::vector<int64_t> perm(rank);
   for (size_t d = 0; d < rank; d++) perm[d] = static_cast<int64_t>(d);
-  // As in ONNX Runtime, the rows replace the batch: [B, .., M, K] with batch set is [.., B] rows.
+  // As in ONNX Runtime, axis 0 contains the rows: [R, b1, b2, K] is a batch [b1, b2] of matrices
+  // [R, K].
   if (batch) {
     for (size_t d = 0; d + 2 < rank; d++) perm[d] = static_cast<int64_t>(d + 1);
     perm[rank - 2] = 0;

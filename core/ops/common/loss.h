@@ -7,7 +7,7 @@ namespace poprt::ops {
 
 void infer_loss(InferContext& ctx);
 void axes_of_loss(AxesContext& ctx);
-// `x` contains f32 log-probabilities in the shape of input 0.
+// `x` contains log-probabilities in the shape of input 0 and in the type real_type().
 void lower_loss(LowerContext& ctx, program::BufferId x);
 
 }  // namespace poprt::ops

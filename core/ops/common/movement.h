@@ -17,7 +17,9 @@ struct StridedCopy {
   int64_t from_offset = 0, to_offset = 0;
 };
 
-// Emits kernel strided_copy, or kernel copy if both sides are complete and contiguous.
+// Emits kernel strided_copy, or kernel copy if both sides are complete and contiguous. Elements
+// smaller than a byte are moved as bytes if the copy writes all of `to` contiguously. Throws
+// unimplemented if it does not.
 void emit_strided_copy(LowerContext& ctx, program::BufferId from, program::BufferId to, DType dtype,
                        const StridedCopy& copy);
 

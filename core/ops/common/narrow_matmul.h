@@ -9,12 +9,13 @@
 namespace poprt::ops {
 
 // c[M,N] = act(a[M,K] * B + bias + residual). The elements of B are (q - zero point) * scale with
-// the integers q of `b`, or the numbers of `b` if it is f16 or bf16.
+// the integers q of `b`. If `b` is f16, bf16 or f8_143, they are its numbers, times the scales if
+// there are any.
 struct NarrowMatmul {
   int64_t m = 0;
   kernels::NarrowMatrix matrix;  // of b
   Tensor b;
-  // Of integers: one number, or one for each column and block of `block` values of k.
+  // One number, or one for each column and block of `block` values of k. Floats have one block.
   Tensor scales, zeros;                        // f32; any integers or undefined
   int64_t scale_by_block = 0, scale_by_n = 0;  // strides, for zeros as well
   int64_t block = 0;                           // 0: all of K

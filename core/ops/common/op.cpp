@@ -1,4 +1,5 @@
-// Finds the definition of an operator, and refuses operators that are not supported (op_of).
+// Finds the definition of an operator, refuses operators that are not supported (op_of), and calls
+// the hooks for inference and lowering.
 #include "ops/op.h"
 
 #include <algorithm>
@@ -69,7 +70,8 @@ namespace {
 
 constexpr size_t kMaxRank = 64;
 
-// With this limit, later sums and products of a few sizes cannot overflow.
+// With this limit, a sum of some sizes and a product of a size and a small number cannot overflow.
+// Products of sizes of different tensors need checked arithmetic.
 constexpr uint64_t kMaxBytes = uint64_t{1} << 48;
 
 void check_size(const ir::Value& v) {

@@ -103,7 +103,7 @@ void infer_global_pool(InferContext& ctx) {
 }
 
 void lower_global_pool(LowerContext& ctx, PoolKind kind) {
-  // More than three spatial dimensions are flattened to one.
+  // All spatial dimensions are flattened to one, so their number is not limited.
   const Shape& x = ctx.in_shape(0);
   const auto spatial = spatial_of(x, x.size());
   const int64_t pixels = element_count(spatial);

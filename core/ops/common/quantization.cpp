@@ -40,8 +40,8 @@ void check_quantization(const InferContext& ctx) {
     quantization_grid(ctx.node, x.shape, scale.shape, ctx.node.int_attr("axis", 1),
                       ctx.node.int_attr("block_size", 0));
   if (!scale.is_static() || !ctx.has(2) || !ctx.in(2).is_static()) return;
-  // The zero point should have the shape of the scale. If it has one element, any shape is
-  // accepted, because exporters write several.
+  // The zero point should have the shape of the scale. Only their numbers of elements are compared,
+  // because exporters write a single number as a scalar, [1] or [1,1].
   const Shape& zero = ctx.in(2).shape;
   if (element_count(zero) != element_count(scale.shape))
     ctx.fail_input("zero point {} does not fit scale {}", shape_string(zero),

@@ -23,9 +23,9 @@ void axes_of_quantization(AxesContext& ctx);
 // Checks that zero point `zero` (an input that may be omitted) has the type of input `data`.
 void check_zero_point(const InferContext& ctx, size_t zero, size_t data);
 
-// y (u8, s8 or a float type) = saturate(round(sums * a_scale * b_scale / y_scale) + zero): the last
-// step of QLinearMatMul and QLinearConv. sums is s32 (f32 for f8 operands) and has the form [outer,
-// rows, columns]; a_scale has one element or `rows`, b_scale one, `columns`, or (by_row) `rows`.
+// y (u8 or s8) = saturate(round(sums * a_scale * b_scale / y_scale) + zero): the last step of
+// QLinearMatMul and QLinearConv. sums is s32 and has the form [outer, rows, columns]; a_scale has
+// one element or (a_by_row) `rows`, b_scale one, (b_by_column) `columns` or (b_by_row) `rows`.
 struct Requantize {
   program::BufferId sums, a_scale, b_scale, y_scale, y_zero, y;
   int64_t outer, rows, columns;

@@ -358,7 +358,7 @@ BufferId part(LowerContext& ctx, BufferId of, int64_t index, const Layer& l) {
                   {l.batch, l.hidden});
 }
 
-// Converts [a, b, ...] to [b, a, ...]; emits nothing if that does not change the order.
+// Converts [a, b, inner] to [b, a, inner].
 void swap_axes(LowerContext& ctx, BufferId from, BufferId to, int64_t a, int64_t b, int64_t inner) {
   emit_strided_copy(ctx, from, to, DType::f32,
                     {{b, a, inner}, {inner, b * inner, 1}, {a * inner, inner, 1}, 0, 0});

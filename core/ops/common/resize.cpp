@@ -216,8 +216,7 @@ void lower_resize(LowerContext& ctx, const ResizeSpec& spec) {
     emit_map_axes(ctx, ctx.in(0), value, ctx.out(0), dtype, in, maps);
     return;
   }
-  // Shrinking axes come first, then the outermost, which minimises the size of intermediate
-  // results.
+  // Shrinking axes come first, which keeps intermediate results small.
   std::partition(changing.begin(), changing.end(),
                  [](const ResizeAxis& a) { return a.out < a.in; });
   Shape shape = in;

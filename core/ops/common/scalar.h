@@ -5,7 +5,8 @@
 
 namespace poprt::ops {
 
-// `value` rounded to `dtype` (bool, integers of whole bytes, f16, bf16, f32, f64, all f8). Throws
+// `value` as `dtype` (bool, integers of whole bytes, f16, bf16, f32, f64, all f8). Floats are
+// rounded. Integers are truncated and clamped to the range of the type; NaN becomes 0. Throws
 // unimplemented for another dtype.
 Tensor scalar_tensor(DType dtype, double value);
 

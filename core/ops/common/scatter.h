@@ -10,10 +10,11 @@ namespace poprt::ops {
 // Parses attribute reduction. Throws invalid_argument.
 kernels::ScatterReduction reduction_of(const ir::Node& node);
 
-// Throws unless the dtype supports the reduction.
+// Throws unimplemented unless the element type supports the reduction.
 void check_reduction(const LowerContext& ctx);
 
-// Throws for attributes and types of data, indices and updates that no scatter supports.
+// Throws invalid_argument for attributes and types of data, indices and updates that no scatter
+// supports.
 void check_scatter_types(const InferContext& ctx);
 
 void infer_scatter_elements(InferContext& ctx);

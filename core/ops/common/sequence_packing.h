@@ -22,7 +22,8 @@ SequencePacking sequence_packing(Expansion& e);
 // x [..., tail] with the first `rank` dimensions flattened to one.
 ir::Value* flat_rows(Expansion& e, ir::Value* x, size_t rank);
 
-// The rows of `from` [n, ...] at `index` [...], or 0 where `valid` [...] is false.
+// The rows of `from` [n, ...] at `index` [...], or 0 where `valid` [...] is false. Indices outside
+// [0, n) are clamped.
 ir::Value* rows_or_zero(Expansion& e, ir::Value* from, ir::Value* index, ir::Value* valid);
 
 // Pack and Repack. Inputs: x [samples, width, ...], unpack_info, reference?. Output: [rows, ...],

@@ -90,7 +90,8 @@ Tensor cast_node(const ir::Node& n, const Tensor& x, DType to) {
   if (x.dtype() == DType::string) {
     if (to == DType::string) return x;
     if (is_integer(to)) {
-      // Integers are parsed as integers to keep all 64 bits.
+      // Integers in the range of s64 are parsed as integers, because f64 would lose low bits. Other
+      // numbers are parsed as f64.
       std::vector<int64_t> values;
       for (const std::string& s : x.string_values()) {
         int64_t v = 0;

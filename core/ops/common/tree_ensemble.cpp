@@ -14,7 +14,8 @@ namespace poprt::ops {
 namespace {
 
 constexpr int64_t kMostFeatures = (int64_t{1} << 30) - 1;
-// Nodes that are reached on several paths are copied, up to these limits in total and for each.
+// Nodes that are reached on several paths are copied. All trees together may have kMostNodes nodes,
+// and kMostCopies more for each node of the attributes.
 constexpr size_t kMostNodes = size_t{1} << 20, kMostCopies = 64;
 constexpr size_t kMostWords = size_t{1} << 31;  // of the kernel's nodes, at most four words each
 
@@ -184,9 +185,9 @@ void order_trees(const ir::Node& node, const std::vector<RawNode>& raw,
 
 namespace {
 
-// Returns a node that is its own ancestor if a node has only such ancestors. Other cycles are
-// reached from a root, where check_trees() finds them. A node may have several parents; `parent`
-// has the last one, or -1.
+// Returns a node that is its own ancestor, or nothing. This finds the cycles that no root reaches;
+// check_trees() finds the others. A node may have several parents; `parent` has the last one, or
+// -1.
 std::optional<size_t> node_in_cycle(const std::vector<int64_t>& parent) {
   // The number of the walk that has visited a node.
   std::vector<size_t> visited(parent.size(), 0);
@@ -280,7 +281,7 @@ Trees read_trees(const ir::Node& node, std::string_view prefix) {
     }
     raw[i].last = static_cast<int32_t>(trees.weights.size());
   }
-  // The root is the first node of a tree that is not a child.
+  // Every node that is not a child is a root.
   std::vector<int64_t> roots;
   for (size_t i = 0; i < n; i++)
     if (parent[i] < 0) roots.push_back(static_cast<int64_t>(i));
