@@ -1,6 +1,6 @@
-// Inputs: X [N,C,H,W], rois [R,4] (y1, x1, y2, x2 as fractions of height and width), batch_indices
-// [R], crop_size [2]. Points outside X, and regions whose batch index refers to no image, become
-// extrapolation_value.
+// Inputs: X [N,C,H,W], rois [R,4] (y1, x1, y2, x2 as fractions of H - 1 and W - 1), batch_indices
+// [R], crop_size [2]. Points outside X become extrapolation_value, and so does a region whose batch
+// index refers to no image if the program does not check indices; otherwise the run fails.
 #include "kernels/calls/crop_and_resize.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"

@@ -1,5 +1,5 @@
-// Inputs: X, X_scale, x_zero_point?, y_scale, y_zero_point. Before opset 13, all dimensions from
-// axis on form one vector.
+// Inputs: X, X_scale, x_zero_point?, y_scale, y_zero_point. Attribute opset is that of the original
+// Softmax. If it is below 13, all dimensions from axis on form one vector.
 #include "ops/common/contrib_quantized.h"
 
 namespace poprt::ops::microsoft_qlinear_softmax_op {
