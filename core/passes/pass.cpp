@@ -193,8 +193,8 @@ void check_order(std::span<const PassDef* const> passes) {
         fail(ErrorCode::failed_precondition, "passes {} and {} exclude each other", pass.name,
              passes[j]->name);
     }
-    // A pass may occur several times in a list. Its last run must precede the passes that it
-    // prepares.
+    // A pass may occur several times in a list. Its first run must precede a run of each pass that
+    // it prepares; later runs may follow that pass.
     for (const std::string_view later : pass.before) {
       const auto is_later = [&](const PassDef* p) { return p->name == later; };
       const bool present = std::any_of(passes.begin(), passes.end(), is_later);

@@ -40,7 +40,8 @@ class PassContext {
   // Types of operators that float_to_half leaves in f32.
   std::span<const std::string> fp16_skip_op_types = {};
 
-  // The pass's parameters: the given values, checked, and the defaults of the others.
+  // The pass's parameters: the given values, checked, and the defaults of the others. The functions
+  // below throw internal for a parameter that the pass does not have.
   Arguments arguments;
   bool flag(std::string_view name) const { return text(name) == "True"; }
   int64_t integer(std::string_view name) const;

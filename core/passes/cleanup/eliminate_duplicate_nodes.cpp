@@ -22,8 +22,9 @@ void put_list(std::string& key, const std::vector<T>& values) {
   if (count) put(key, values.data(), count * sizeof(T));
 }
 
-// Nodes with equal keys compute the same. The key is empty if the node has subgraphs or tensor
-// attributes, because those are not compared.
+// Nodes with equal keys compute the same. The key is empty if the node is not a pure function of
+// its inputs, or if it has subgraphs, tensors or lists of texts as attributes, which are not
+// compared.
 std::string key_of(const Node& n) {
   const ops::OpDef* op = ops::find_op(n.domain, n.op_type, n.opset());
   if (!op || !op->pure) return {};

@@ -14,7 +14,7 @@ namespace poprt::passes {
 // The form of a value, like OptionKind of the command's options.
 enum class ParameterKind : uint8_t {
   flag,     // True or False
-  integer,  // digits
+  integer,  // a decimal number of 64 bits, which may be negative
   text,     // one word or name
   names,    // separated by commas; blanks around them are ignored
   words,    // one per line
@@ -37,8 +37,10 @@ using Arguments = std::map<std::string, std::string, std::less<>>;
 std::string checked_argument(const Parameter& parameter, std::string_view label,
                              std::string_view value);
 
-// Splits a text at each separator. An empty text has no parts.
+// Splits a text at each separator and removes the blanks around each part. An empty text has no
+// parts; a separator at the end is followed by an empty part.
 std::vector<std::string> split_text(std::string_view text, char separator);
+// Removes spaces, tabs and carriage returns at both ends.
 std::string_view without_blanks(std::string_view text);
 
 }  // namespace poprt::passes

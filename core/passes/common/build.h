@@ -30,12 +30,15 @@ void replace_each_with_graphcore(ir::Graph& graph, PassContext& context, std::st
 // Adds a node before `at` with the operator and attributes of `of`.
 ir::Node* insert_like(ir::Node& at, const ir::Node& of, std::span<ir::Value* const> inputs);
 
-// Each of these functions adds a node before `at` that computes a value from `v`, and returns that
-// value.
+// Each of these functions adds a node before `at` and returns its result. reshaped(), cast_to(),
+// transposed() and padded() add nothing and return `v` if it has that form already. Axes are not
+// negative.
 ir::Value* reshaped(ir::Node& at, ir::Value* v, const Shape& shape);
+// Throws unimplemented if ONNX does not have the type.
 ir::Value* cast_to(ir::Node& at, ir::Value* v, DType dtype);
 ir::Value* transposed(ir::Node& at, ir::Value* v, std::vector<int64_t> perm);
 // Elements [begin, end) of an axis, every `step`-th. A negative step counts down from `begin`.
+// Throws unimplemented for a step other than 1 if the opset is lower than 10.
 ir::Value* sliced(ir::Node& at, ir::Value* v, int64_t axis, int64_t begin, int64_t end,
                   int64_t step = 1);
 // Parts of the given sizes along an axis.
@@ -55,9 +58,10 @@ ir::Value* computed(ir::Node& at, std::string_view op_type,
 // reader. If `by` cannot replace a graph output, a copy of it does.
 void replace_outputs(ir::Node& node, std::span<ir::Value* const> by);
 
-// Elements [begin, end) of a tensor along `axis`.
+// Elements [begin, end) of a tensor along `axis`. The type must have whole bytes.
 Tensor slice_of(const Tensor& tensor, int64_t axis, int64_t begin, int64_t end);
-// Concatenates tensors of one type along `axis`.
+// Concatenates tensors of one type, which has whole bytes, along `axis`. Their other dimensions
+// must be equal.
 Tensor concat_of(std::span<const Tensor> parts, int64_t axis);
 
 // Finds a node anywhere in the graph by its name or, because PopRT's users know both, by the name

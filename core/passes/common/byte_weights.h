@@ -14,12 +14,13 @@ inline constexpr float kLargestByte = 127;
 
 // The least scales with which the weights fit, one for each index of `axis`; 0 for zeros.
 std::vector<float> byte_scales(const Tensor& weight, int64_t axis);
-// The nearest s8 for these scales.
+// The nearest s8 for these scales, which must not be 0. The weights must be finite.
 Tensor to_bytes(const Tensor& weight, int64_t axis, std::span<const float> scales);
 
 // Whether a convolution with weights of this shape is faster on bytes. Kernels for fewer than three
-// channels in a group read one byte at a time, and floats are faster. A group with one channel is
-// an exception, because it has a kernel for channels last.
+// channels in a group read one byte at a time, and floats are faster. Groups of one input and one
+// output channel are an exception if their number is a multiple of 16: they have a kernel for
+// channels last.
 bool is_faster_on_bytes(const Shape& weight, int64_t group);
 
 // Whether sums of that many products of bytes fit in 32 bits, with room for a bias.

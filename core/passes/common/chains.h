@@ -1,6 +1,7 @@
 // Patterns of nodes in PopRT's notation. A pattern is a list of chains whose elements, joined by
 // "->", read each other. "OpType:key" is a node of that type; the same key in two chains means the
-// same node. "s:key" at the start of a chain is any producer, "e:key" at the end is any reader.
+// same node. "s:key" at the start of a chain and "e:key" at its end mark where the pattern
+// continues in the graph; they match anything.
 #pragma once
 
 #include <string>

@@ -29,7 +29,7 @@ class ConstantCones {
   const std::vector<ir::Node*>& nodes() const { return nodes_; }
   bool contains(const ir::Node* node) const { return position_.contains(node); }
 
-  // Returns the node and all nodes that it depends on, in graph order.
+  // Returns the node and all nodes that it depends on, in graph order. Requires contains(node).
   std::vector<ir::Node*> of(ir::Node* node) const;
 
  private:

@@ -31,7 +31,7 @@ using TransformSettings = std::map<std::string, std::vector<std::string>, std::l
 inline constexpr std::string_view kCheckpoints[] = {"Fwd0",     "Fwd1",      "Bwd0",
                                                     "PreAlias", "MainLoops", "Final"};
 
-// Parse "Name,Other:0", or a list in this form, and "{'Fwd0': ['Name']}". Throw invalid_argument.
+// Parses "Name,Other:0", or a list such as "['Name', 'Other:0']". Throws invalid_argument.
 PatternSettings parse_patterns(std::string_view text);
 // Throw not_found for a pattern or transform that no plug-in has (and, for patterns, PopART does
 // not have), and invalid_argument for a mandatory pattern that is turned off and for a checkpoint
@@ -39,8 +39,12 @@ PatternSettings parse_patterns(std::string_view text);
 void check_patterns(const PatternSettings& settings);
 void check_transforms(const TransformSettings& settings);
 
-// Applies the enabled patterns until none matches. Returns the number of applications.
+// Applies each enabled pattern, in the order of the plug-ins, until it no longer matches. A pattern
+// is not tried again after a later one has changed the graph. Returns the number of applications.
+// Throws failed_precondition for a pattern that matches its own result again and again, the errors
+// of the plug-in, and those of the verification and inference that follow each pattern.
 int64_t run_patterns(ir::Graph& graph, const PatternSettings& settings);
+// Runs the transforms of a checkpoint. Throws like run_patterns().
 void run_transforms(ir::Graph& graph, const TransformSettings& settings,
                     std::string_view checkpoint);
 

@@ -15,10 +15,10 @@
 
 namespace poprt::passes {
 
-// Rewrites the nodes MultiHeadAttention whose past keys and values are inputs of the graph. The
-// result is that of the node for one new token, which sees all keys before it, so causal attention
-// needs no mask. The types of the graph are not inferred yet. Throws unimplemented, with the node,
-// for a form that it does not know.
+// Rewrites the nodes MultiHeadAttention whose past keys are an input of the graph. The result is
+// that of the node for one new token, which sees all keys before it, so causal attention needs no
+// mask. The types of the graph are not inferred yet. Throws unimplemented, with the node, for a
+// form that it does not know.
 void separate_attention(ir::Graph& graph);
 
 // Rewrites the nodes Attention of com.microsoft (GPT-2 of onnxruntime.transformers) whose past is

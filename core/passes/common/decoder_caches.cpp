@@ -34,7 +34,8 @@ Value* before_identity(Value* value) {
   return value;
 }
 
-// The input of the graph that a value is, directly or after a node that keeps its elements.
+// The input of the graph that a value is, directly or after nodes that keep the order of its
+// elements.
 const ir::Value* graph_input_before(const ir::Value* value) {
   while (value && value->producer()) {
     const ir::Node* n = value->producer();

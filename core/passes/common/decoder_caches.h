@@ -17,12 +17,13 @@ struct DecoderCache {
   // The present is the past followed by new tokens. Otherwise it has the size of the past.
   bool grows = false;
   ir::Value* added = nullptr;  // the new tokens, if the node has them as a value
-  int64_t ring = 0;            // the fixed number of places of a cache that is a ring
+  int64_t ring = 0;            // the number of places of a cache that is a ring; 0: it is none
 };
 
 // The cache that an output of the graph returns: a Concat, an attention operator or a TensorScatter
 // with an input of the graph. Returns nothing if there is none. Throws unimplemented if the rank of
-// the input is unknown.
+// the input is unknown or less than 2, and invalid_argument if it does not have the axis of the
+// node.
 std::optional<DecoderCache> cache_of(ir::Value* output);
 
 // Removes sliding_window_cache from the nodes GroupQueryAttention. Their caches then have all
@@ -33,7 +34,8 @@ void keep_whole_caches(ir::Graph& graph);
 // state: LinearAttention, CausalConvWithState, LSTM, GRU and RNN. Null if there is none.
 ir::Value* operator_state_of(const ir::Value* output);
 
-// The inputs of a graph with static caches; null if there is none.
+// The inputs of a graph whose caches have a fixed size. A member is null if no node reads such an
+// input.
 struct StaticCacheInputs {
   const ir::Value* write_indices = nullptr;  // of TensorScatter: the first place of the new tokens
   const ir::Value* valid_places = nullptr;   // nonpad_kv_seqlen of Attention
@@ -41,8 +43,8 @@ struct StaticCacheInputs {
 // Throws unimplemented if two inputs have the same purpose.
 StaticCacheInputs static_cache_inputs(const ir::Graph& graph);
 
-// The product whose result `value` is, after elementwise nodes with constants; null if there is
-// none.
+// The product whose result `value` is, after at most 8 elementwise nodes with constants; null if
+// there is none.
 ir::Node* product_before(ir::Value* value);
 
 }  // namespace poprt::passes

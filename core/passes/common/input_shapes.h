@@ -11,8 +11,9 @@ namespace poprt::passes {
 struct InputShapes {
   std::map<std::string, Shape> shapes = {};  // by input name
   int64_t batch_size = 0;                    // for all inputs; 0: not given
-  // The axis of the batch. An input that has the dimension of that name at another axis, such as a
-  // state [layers,N,size] next to x [N,length], has the batch there.
+  // The axis of the batch. If the dimension of an input at this axis has a name, such as N of
+  // x [N,length], an input with N at another axis has the batch there, such as a state
+  // [layers,N,size].
   int64_t batch_axis = -1;
 };
 

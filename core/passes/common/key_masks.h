@@ -10,8 +10,8 @@
 
 namespace poprt::passes {
 
-// An element of `value`, [1 or rows, ..., 1 or length, length], is `kept` if there is a token at
-// the place of the key (with `pairs`, also at the place of the query), else `dropped`. A bool mask
+// An element of `value`, [rows, ..., 1 or length, length], is `kept` if there is a token at the
+// place of the key (with `pairs`, also at the place of the query), else `dropped`. A bool mask
 // has the numbers 1 and 0, or 0 and 1.
 struct KeyMask {
   ir::Value* value = nullptr;

@@ -30,8 +30,9 @@ std::optional<Projection> find_projection(ir::Value* v);
 // reader.
 ir::Node* find_scores_product(ir::Value* v);
 
-// Replaces projections by one product with concatenated weights and a Split. All must read the same
-// value in one type, and all or none must have a bias.
+// Replaces projections by one product with concatenated weights and a Split. All must be in one
+// graph, read the same value, and have weights of one type with the same number of rows; all or
+// none must have a bias.
 void merge_projections(std::span<const Projection> parts);
 
 // Groups the projections that a user named by their input, in their order. Throws invalid_argument

@@ -36,8 +36,9 @@ ir::Node* sole_producer_of(const ir::Value* value, std::string_view op_type,
                            std::string_view domain = "");
 
 // Whether two numbers are equal within the relative tolerance for constants of `dtype`: 1e-6, or
-// one rounding for f16 and bf16. For f32, one rounding to f16 or bf16 is also accepted, because
-// models of these types are computed in f32.
+// one unit in the last place for f16 and bf16 (1e-3 and 8e-3). For f32, `expected` rounded to f16
+// or bf16, and the reciprocal of its rounded reciprocal, are also accepted, because models of these
+// types are computed in f32.
 bool is_close(double value, double expected, DType dtype);
 // Whether `value` is a one-element constant within that tolerance of `expected`.
 bool is_scalar(const ir::Value* value, double expected);
@@ -51,8 +52,9 @@ bool same_static_shape(const ir::Value* a, const ir::Value* b);
 // Whether `dtype` is f32, f64, f16 or bf16.
 bool is_plain_float(DType dtype);
 
-// Creates a tensor of a numeric dtype from doubles. Each value is rounded once; integers truncate
-// and saturate.
+// Creates a tensor of a numeric dtype of whole bytes (not an 8-bit float) from doubles. f16 and
+// bf16 are rounded twice, first to f32; integers truncate and saturate, and NaN becomes 0. Throws
+// internal for another dtype.
 Tensor tensor_of(DType dtype, Shape shape, std::span<const double> values);
 // Adds constants to `graph`.
 ir::Value* add_ints(ir::Graph& graph, std::string name, std::span<const int64_t> values);

@@ -20,7 +20,8 @@ struct Serialize {
 Serialize parse_serialize(std::string_view text, std::string_view word);
 
 // Replaces `last` (a MatMul, or the Add of a constant bias to it) by the parts. Throws
-// invalid_argument unless the factor divides the dimension.
+// invalid_argument unless the factor divides the dimension, and if an operand to be split is not
+// static or has too few dimensions.
 void serialize_product(ir::Node& matmul, ir::Node& last, ir::Value* bias, const Serialize& how);
 
 }  // namespace poprt::passes

@@ -13,7 +13,7 @@ namespace poprt::passes {
 
 struct WeightedProduct {
   ir::Node* node = nullptr;
-  ir::Value* data = nullptr;    // input 0, or the f16 value that a Cast widens to it
+  ir::Value* data = nullptr;    // input 0, or the f16 or bf16 value that a Cast widens to it
   ir::Value* weight = nullptr;  // constant of f32, f16 or bf16
   int64_t input_channels = -1;  // axis of the weight that is summed over (Conv: the first one)
   int64_t output_axis = 0;      // axis of the weight that is the result's columns or channels

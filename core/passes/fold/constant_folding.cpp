@@ -48,7 +48,8 @@ struct Budget {
   }
 };
 
-// Computes Shape and Size of a value with a static shape. The value itself is not needed.
+// Computes Shape and Size if the dimensions that they return are known. The value itself is not
+// needed.
 std::optional<Tensor> shape_of(const Node& n) {
   if (!n.is("Shape") && !n.is("Size")) return std::nullopt;
   const ir::ValueType& type = n.input(0)->type;

@@ -10,8 +10,8 @@ using ir::Node;
 using ir::Value;
 
 // Returns the reciprocal of a constant. It is exact for powers of two. Otherwise a product with the
-// rounded reciprocal differs from the quotient by at most 1.5 ulp. This is accepted for f32 and f64
-// (1.8e-7 relative), but not for f16 (1.5e-3) and bf16 (1.2e-2).
+// rounded reciprocal differs from the quotient by at most 1.5 ulp. This is accepted for f32 (1.8e-7
+// relative) and f64, but not for f16 (1.5e-3) and bf16 (1.2e-2).
 std::optional<Tensor> reciprocal(const Value* v) {
   if (!v->is_constant() || !is_plain_float(v->dtype())) return std::nullopt;
   const bool narrow = v->dtype() == DType::f16 || v->dtype() == DType::bf16;

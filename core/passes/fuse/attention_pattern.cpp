@@ -263,7 +263,8 @@ bool masked_product(Value* v, Scores& out) {
 }
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
-// A number below this absorbs any f32 score: score + value = value.
+// A number of at most this absorbs every f32 score of magnitude up to 3e22, half an ulp of the
+// number: score + value = value.
 constexpr double kAbsorbing = -1e30;
 
 std::optional<Scores> scores_of(Value* v) {

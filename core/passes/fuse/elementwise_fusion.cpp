@@ -145,6 +145,8 @@ class Fusion {
           continue;
         }
         if (const auto it = known.find(v); it != known.end()) {
+          // A QuantizeLinear must be the last step of its program, because only the store of a
+          // result saturates.
           if (v->producer() && members.contains(v->producer()) &&
               v->producer()->op_type == "QuantizeLinear")
             return std::nullopt;

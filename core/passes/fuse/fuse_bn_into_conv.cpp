@@ -11,7 +11,7 @@ using ir::Node;
 using ir::Value;
 
 // Multiplies each output channel of the weight by its factor: rows of [M, C/group, ...], or columns
-// of [C, M/group, ...] if transposed. Products are rounded once.
+// of [C, M/group, ...] if transposed. Products are computed in f64 and then rounded.
 Tensor scaled(const Tensor& weight, std::span<const double> factor, bool transposed,
               int64_t group) {
   const Shape& shape = weight.shape();

@@ -10,7 +10,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// x * factor or x + term: the constant, and the operand that is not constant.
+// x * constant or x + constant: a divisor is stored as its reciprocal, and a subtrahend negated.
+// `shape_of` is the value of the graph that has the shape of the constant.
 struct ConstantOperand {
   Value* x;
   std::vector<double> constant;

@@ -17,7 +17,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// A matrix [k, n] of integers, [n, k] if it is transposed. `block` is 0 or a number of values of k.
+// A matrix [k, n] of integers, [n, k] if it is transposed. `block` is the number of successive
+// values of k that have one scale; 0: all. `zero_point` is that of all values if `zeros` is null.
 struct Weights {
   Value *q = nullptr, *scales = nullptr, *zeros = nullptr;
   bool transposed = false;

@@ -1,5 +1,6 @@
-// Stores the weights of products as bytes and a scale: (value - offset) * scale. This is a
-// DequantizeLinear if the offsets are integers in the range of a byte, else Cast, Sub and Mul.
+// Stores the weights of products as bytes and a scale: (value - offset) * scale. Cast, Sub and Mul
+// compute this in f32, without the Sub if all offsets are 0, and a second Cast follows if the
+// product reads f16 or bf16.
 #include <algorithm>
 #include <map>
 #include <set>

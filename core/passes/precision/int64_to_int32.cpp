@@ -52,7 +52,8 @@ class Inside {
       });
   }
 
-  // Readers of the iteration number read a converted copy.
+  // Readers of the iteration number read a converted copy. Its Cast is to s64 here, like the values
+  // around it, and retype() narrows both.
   void cast_iteration(Graph& body) {
     ir::Value* number = body.inputs()[0];
     iterations_.insert(number);
