@@ -31,6 +31,8 @@ bool has(const Axis& axis, AxisFactor::Kind kind);
 Axes plain_axes(const Shape& shape);
 
 // Axes of the result of a Reshape to `to`, or nothing if it would cut a factor that is not plain.
+// Example: with 2 rows of 3 places, [2,3,8] becomes [rows * places, 2, 4] by [6,2,4], and
+// [rows, places * 8] by [2,24], but [3,16] would cut the rows.
 std::optional<Axes> reshaped_axes(const Axes& from, const Shape& to);
 // Axes of the result of an Expand to `to` (or of broadcasting). An axis that grows to the length
 // becomes an axis of places.

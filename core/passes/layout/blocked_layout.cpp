@@ -243,8 +243,9 @@ class Layout {
     return s.size() == 3 ? reshaped(w, {s[0], s[1], 1, s[2]}, before) : w;
   }
 
-  // Weights of half as many groups, [M, 2 C / group, ...]: zero for the channels of the other
-  // group, which a last group does not need.
+  // Weights of pairs of groups, [M, 2 C / group, ...]: zero for the channels of the other group of
+  // the pair. Example: 4 groups of one filter, [4,1] of w0 w1 w2 w3, become [4,2] of
+  // w0 0, 0 w1, w2 0, 0 w3. A last group without another is the first one of a pair.
   static Tensor paired(const Tensor& w, int64_t group) {
     Shape shape = w.shape();
     const auto filters = static_cast<size_t>(shape[0] / group);
