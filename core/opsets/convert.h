@@ -5,8 +5,8 @@
 // replacement of an operator that the target does not have. Example, opset 18 to 11:
 //
 //   ReduceMean(x, axes)      18: axes become an attribute
-//   Gelu(x)                  20: Mul(Mul(x, 0.5), Add(Erf(Div(x, 1.414...)), 1))
-//   Relu(x)                  14, 13: the same operator for fewer types, one of which x must have
+//   Gelu(x)                  20: Mul(Mul(x, Add(Erf(Div(x, 1.414...)), 1)), 0.5)
+//   Relu(x)                  14: Max(x, 0) for integers; 13: the same operator without bf16
 //
 // Other domains do not change. docs/opsets.md lists the conversions of each operator.
 #pragma once
@@ -38,7 +38,8 @@ void convert(ir::Graph& graph, int64_t target, bool faithful = false);
 // Converts to `wanted`. If an operator does not allow that, converts to the lowest higher opset
 // that works, at most the graph's own. It never accepts a slower replacement (`faithful`). `graph`
 // is replaced by the converted graph, or does not change if no opset works. The result is the
-// reason if the opset is not `wanted`, else empty.
+// reason if the opset is not `wanted`, else empty. Throws invalid_argument if `wanted` is not from
+// 11 to kNewest.
 std::string convert_to_lowest(std::unique_ptr<ir::Graph>& graph, int64_t wanted);
 
 // Converts the nodes of the newest opset that passes have added to the opset of the graph. Has no

@@ -1,8 +1,9 @@
 // Decomposes Einsum into Transposes, Reshapes and MatMuls, one operand at a time:
 //
-//   bhqd,bhkd->bhqk    labels of both operands and of the result  b h   batch of a MatMul
-//                      of both operands and of no later one       d     its inner dimension
-//                      of one operand                             q, k  its rows and columns
+//   bhqd,bhkd->bhqk    labels of both operands
+//                        that the result or a later operand has    b h   batch of a MatMul
+//                        that neither has                          d     its inner dimension
+//                      labels of one operand                       q, k  its rows and columns
 #include <algorithm>
 
 #include "opsets/rules.h"

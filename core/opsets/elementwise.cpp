@@ -36,8 +36,8 @@ void by_where(Rewriter& r, std::string_view comparison) {
   r.result(0, best == r.in(0) ? r.newest("Identity", {best}) : best);
 }
 
-// Puts Casts before and after the node if the older definition does not accept the type of its
-// data.
+// Puts Casts before and after the node, because the older definition does not accept the type of
+// its data.
 void widen_by(Rewriter& r, DType wide) {
   const DType dtype = known_type(r, 0);
   const ir::Value* y = r.at.output();

@@ -6,7 +6,8 @@
 namespace poprt::opsets {
 namespace {
 
-// The type in which statistics are computed: attribute stash_type, by default f32.
+// The type in which statistics are computed: attribute stash_type, by default f32, or the type of x
+// if stash_type does not have more bits.
 DType stash_type(const Rewriter& r) {
   const auto dtype = dtype_from_onnx(r.at.int_attr("stash_type", 1));
   const DType x = r.in(0)->dtype();

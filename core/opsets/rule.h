@@ -50,6 +50,8 @@ class Rewriter : public Expansion {
   ir::Node* like_with(size_t i, Value* value, std::initializer_list<std::string_view> without = {});
 
   // -- Results ----------------------------------------------------------------------------------
+  // Makes the readers of result i read `value` and sets `replaced`. A graph output keeps its name;
+  // an Identity is added if `value` cannot take it.
   void result(size_t i, Value* value);
   // Replaces all results by those of another node, in order.
   void results(const ir::Node* by);
@@ -69,7 +71,7 @@ class Rewriter : public Expansion {
   bool faithful_;
 };
 
-// Throws "convert_version: no conversion from opset A to B: NODE: WHY".
+// Throws unimplemented: "convert_version: no conversion from opset A to B: NODE: WHY".
 [[noreturn]] void fail_conversion(const ir::Node& node, int64_t source, int64_t target,
                                   std::string_view why);
 

@@ -122,7 +122,8 @@ void gather_nd_without_batch(Rewriter& r) {
   const int64_t batch = r.at.int_attr("batch_dims", 0);
   r.drop("batch_dims");
   if (batch == 0) return;
-  // Adds the position in the batch before each index.
+  // Adds the position in the batch before each index. Example: with batch_dims 1, the indices
+  // [[1],[0]] of data [2,3] become [[0,1],[1,0]].
   const Shape& indices = r.shape(1);
   Shape places(indices.begin(), indices.end() - 1);
   places.push_back(batch);
