@@ -19,11 +19,12 @@ struct Record {
 
 // Equal records give equal bytes. core/popef/FORMAT.md describes them.
 std::string encode(const Record& record);
-// Throws invalid_argument for invalid bytes.
+// Throws invalid_argument for invalid bytes, and out_of_range for a tensor whose size overflows.
 Record decode(std::string_view bytes);
 
-// The operator that a record refers to. Throws failed_precondition, with the plug-in and how to
-// load it, if no plug-in has the operator in this version.
+// The operator that a record refers to. Loads the plug-ins of POPRT_PLUGINS first, and throws like
+// load_environment(). Throws failed_precondition, with the plug-in and how to load it, if no
+// plug-in has the operator in this version.
 OperatorRef operator_of(const Record& record);
 
 }  // namespace poprt::plugins

@@ -11,13 +11,16 @@
 
 namespace poprt::plugins {
 
-// The failure that a plug-in has reported with fail().
+// The first failure of a call of a plug-in: one that it reported with fail(), an error of a
+// function of the host, or an exception.
 struct Report {
   bool failed = false;
   int32_t code = 0;
   std::string message;
 
-  // Like printf, but only the first line is used. Returns the code. Never throws.
+  // Both functions store the failure if there is none yet, with the first line of the message only,
+  // and return the given code. The first one is like printf, with at most 1023 bytes. They do not
+  // throw.
   int32_t set(int32_t code, const char* format, std::va_list arguments) noexcept;
   int32_t set(ErrorCode code, std::string_view message) noexcept;
 };
