@@ -123,7 +123,8 @@ class Lowering {
 
   // -- Parts --------------------------------------------------------------------------------------
   // Appends a superstep that receives `bytes` on the busiest tile, from `peers` tiles that each
-  // send a separate piece. The bytes of align() and broadcast() are added.
+  // send a separate piece. The bytes of align() and broadcast() are added. `shared`: pairs of tiles
+  // receive the same bytes, which doubles the rate.
   void step(std::string_view what, int64_t bytes, int64_t compute, int64_t tiles,
             bool shared = false, int64_t peers = 1);
   void temporary(int64_t bytes_per_tile);

@@ -205,7 +205,7 @@ int64_t Count::first_fit() const {
     placed.push_back({first, last, begin, begin + round_up(bytes, 8)});
     highest = std::max(highest, begin + round_up(bytes, 8));
   };
-  // Large and long-lived ones first, as the chip's allocator does.
+  // The largest ones first, as the chip's allocator does. `begin` is the size of a wanted block.
   std::vector<Block> wanted;
   for (const ChipTensor* t : tensors_)
     if (!exists_always(*t) && is_on(*t, m_.tile, tiles_))
@@ -249,7 +249,7 @@ std::vector<LargestTensor> Count::tensors_at(size_t op, int64_t tile) {
 
 void Count::explain() {
   auto& c = m_.by_category;
-  if (m_.bytes == 0) {  // an IPU without operations
+  if (m_.bytes == 0) {  // a program without operations
     m_.bytes = m_.always = code_ + kStack;
   } else {
     c[at(Category::weights)] = weights_[static_cast<size_t>(m_.tile)];

@@ -76,7 +76,7 @@ struct ReduceStage {
 struct PlanCost {
   int64_t slice = 0;  // of the operands, in a serial split
   int64_t transform = 0;
-  int64_t rearrange = 0, rearrange_exchange = 0;  // of padded channels, without the sync
+  int64_t rearrange = 0, rearrange_exchange = 0;  // of turned or padded operands, without the sync
   int64_t input_exchange = 0, weight_exchange = 0;
   int64_t compute = 0;
   int64_t reduce_exchange = 0, reduce = 0;  // of all stages
@@ -108,7 +108,8 @@ struct Plan {
 // product is not positive.
 Plan plan_product(const Target& target, const Product& product, const PlanOptions& options);
 
-// Returns the plan and the costs of a given split, for tests and comparisons.
+// Returns the plan and the costs of a given split, for tests and comparisons. Throws like
+// plan_product(), and invalid_argument if the method cannot compute the product.
 Plan plan_with(const Target& target, const Product& product, const PlanOptions& options,
                Method method, const Split& split);
 

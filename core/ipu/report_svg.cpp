@@ -37,7 +37,7 @@ std::string box(double x, double y, double w, double h, const char* colour,
       x, y, w, h, colour, escaped(title));
 }
 
-// An area over values from left to right, of which the largest has the height of the panel.
+// An area over values from left to right; the value `most` has the height of the panel.
 std::string area(double top, const std::vector<int64_t>& values, int64_t most, const char* colour) {
   if (values.empty() || most <= 0) return {};
   std::string points = fmt::format("{},{:.1f}", kLeft, top + kPanel - 40);

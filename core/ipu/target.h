@@ -31,7 +31,7 @@ struct Target {
   double link_gbytes = 32;    // inter-IPU, one direction of one link, GB/s
   int64_t links = 2;          // from an IPU to its neighbour
   int64_t global_sync = 600;  // cycles
-  int64_t sync = 126;         // cycles of a sync inside an IPU
+  int64_t sync = 126;         // cycles of a sync inside an IPU; estimates use Calibration::sync
   double host_gbytes = 8;     // sustained, GB/s
   double call_milliseconds = 0.13;
 
