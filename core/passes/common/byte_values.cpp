@@ -12,7 +12,8 @@ namespace {
 using ir::Node;
 using ir::Value;
 
-// The value after the Relu or Clip that alone reads `v`, or `v`.
+// The value after the Relus and Clips that follow `v`, each the only reader of the value before it;
+// `v` if there is none.
 Value* after_bounds(Value* v) {
   for (const Node* n = ir::single_reader(v); n && &n->graph() == &v->graph();
        n = ir::single_reader(v)) {

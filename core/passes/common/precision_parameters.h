@@ -47,11 +47,11 @@ struct ByteFormat {
 };
 
 struct PrecisionParameters {
-  // Of float_to_half.
+  // For float_to_half.
   bool avoid_overflow_patterns = false;
   std::vector<std::string> fp16_skip_op_names = {};  // nodes that stay f32
 
-  // Of float_to_fp8.
+  // For float_to_fp8.
   QuarterFormats fp8 = {};
   bool fp8_weights_only = false;  // products compute in f16; `fp8_weight`
   bool fp8_skip_op = true;        // whether fp8_skip_op_names is used
@@ -61,11 +61,11 @@ struct PrecisionParameters {
   // Codes of weights (u8, in the weight's layout) that are not the nearest ones, by node name.
   std::map<std::string, Tensor> fp8_codes = {};
 
-  // Of float_to_int8, by weight name. If empty, the weights of all products are rounded to the
+  // For float_to_int8, by weight name. If empty, the weights of all products are rounded to the
   // nearest byte.
   std::map<std::string, Int8Weight> int8_offset_scale = {};
 
-  // Of float_to_qdq, from a calibration: formats by the name of a value, and the products whose
+  // For float_to_qdq, from a calibration: formats by the name of a value, and the products whose
   // weights become bytes, by the name of their result.
   std::map<std::string, ByteFormat> byte_values = {};
   std::set<std::string> byte_products = {};
