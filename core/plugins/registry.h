@@ -39,7 +39,8 @@ void load(const std::string& path);
 // Loads the libraries of POPRT_PLUGINS that are not loaded yet. Throws like load(), with the
 // context POPRT_PLUGINS, so every call throws while a library cannot be loaded.
 void load_environment();
-// Registers a plug-in that another copy of this code has loaded.
+// Registers a plug-in that another copy of this code has loaded. Has no effect if its path is
+// registered already. Throws already_exists if another plug-in has one of its names.
 void adopt(const poprt_plugin_contents& contents);
 
 // The loaded libraries, in the order in which they were loaded.
