@@ -56,7 +56,7 @@ void add_inter_ipu(Estimate& e) {
 // The seconds from batch to batch if the device computes for `busy` seconds. The host prepares a
 // batch in a buffer (`fill`), which is transferred (`move`), and then the batch is computed.
 //
-// Without prefetch the host begins when the chip asks for the batch. With it, one buffer is filled
+// Without prefetch the host begins when the chip requests the batch. With it, one buffer is filled
 // while the chip computes; a second one is also filled during a transfer. I/O tiles transfer while
 // others compute.
 double steady_period(const ChipOptions& o, double busy, double fill, double move) {

@@ -51,7 +51,7 @@ struct ChipOptions {
   int64_t replicas = 1;  // copies of the program on as many groups of num_ipus IPUs
   bool overlap = false;  // enable_pipelining: IPUs work on different batches at the same time
   bool fast_reduce = false;
-  // Host buffers of a stream, and whether the host fills one before the chip asks for it.
+  // Host buffers of a stream, and whether the host fills one before the chip requests it.
   int64_t stream_buffers = 1;
   bool prefetch = true;
   bool stable_softmax = true;  // the maximum of a row is subtracted first

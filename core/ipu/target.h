@@ -18,7 +18,7 @@ struct Target {
   int64_t tiles = 1472;
   int64_t workers = 6;
   int64_t bytes_per_tile = 638976;
-  int64_t plain_bytes = 212992;  // of those, in memory that is not interleaved; it holds the code
+  int64_t plain_bytes = 212992;  // the part of them that is not interleaved and can hold code
   double clock_ghz = 1.5;
   int64_t exchange_bytes = 4;   // per cycle and tile, each direction
   int64_t memcpy_bytes = 8;     // per cycle and tile
