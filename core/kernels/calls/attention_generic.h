@@ -34,8 +34,10 @@ struct AttentionGeneric {
   bool causal = false;
   int64_t left = kNoWindow;  // number of visible keys before the query
   int64_t right = kNoWindow;
-  int64_t offset = 0;               // position of query 0 among the keys
-  int64_t stage = 0;                // of `scores`: 0 raw, 1 capped, 2 masked, 3 softmax
+  // Position of query 0 among the keys, without lengths; with lengths it is the number of valid
+  // keys minus `queries`.
+  int64_t offset = 0;
+  int64_t stage = 0;                // of `scores`: 0 scaled, 1 capped, 2 masked, 3 softmax
   std::array<int64_t, 3> q{}, y{};  // strides of batch, head and row, in elements
   std::array<int64_t, 4> mask{};    // strides of batch, head, row and key; all 0 without a mask
   int64_t mask_keys = 0;  // number of keys in the mask; later keys are excluded. 0 without a mask

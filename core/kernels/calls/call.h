@@ -196,7 +196,8 @@ Encoded encode(C call) {
   return writer.take();
 }
 
-// Throws invalid_argument naming the kernel, the field, its value and the allowed range.
+// Throws invalid_argument, naming the kernel, for a number outside the range of its field (with the
+// field, the value and the range), a missing or surplus number, and a condition that is not true.
 template <NamedCall C>
 C decode(std::span<const int64_t> ints, std::span<const float> floats) {
   C call;

@@ -1,7 +1,8 @@
 // cast: operands [from, to] with the same number of elements and any numeric types (4-bit, 8-bit
 // and 16-bit floats, integers smaller than a byte, bool). Floats are converted to integers by
-// truncation. Out-of-range values are converted as on x86 and in ONNX Runtime: NaN and overflow
-// become the most negative value of s32 / s64, and narrower types keep the low bits of that.
+// truncation, as on x86 and in ONNX Runtime: first to s32, or to s64 for s64, u32 and u64, where
+// NaN and overflow become the most negative value. Narrower types and u32 keep the low bits of
+// that; u64 has its whole range.
 #pragma once
 
 #include <optional>

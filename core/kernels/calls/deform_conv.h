@@ -47,8 +47,8 @@ struct DeformConv {
     f.extent("dx", dx);
     f.extent("groups", groups);
     f.extent("offset_groups", offset_groups);
-    // The conditions are checked here because operators emit the sizes of the model, including
-    // zeros.
+    // Arguments of require() are also evaluated when an operator writes the call, with the sizes of
+    // the model, including zeros. So the conditions must not divide by zero.
     f.require(groups > 0 && offset_groups > 0 && c % groups == 0 && m % groups == 0 &&
                   c % offset_groups == 0,
               "the number of channels is not a multiple of the number of groups");

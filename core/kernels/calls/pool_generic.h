@@ -22,7 +22,7 @@ struct PoolGeneric {
   Pooling kind = Pooling::max;
   bool count_padding = false;     // averages also count the taps in the padding
   int64_t p = 2;                  // exponent of lp
-  bool column_major = false;      // indices are numbered as if the last two dimensions were swapped
+  bool column_major = false;      // indices are numbered with the first spatial dimension fastest
   int64_t planes = 0;             // images times channels
   std::vector<PoolingAxis> axes;  // one to three
 

@@ -39,7 +39,8 @@ struct TreeEnsemble {
   int64_t features = 0;  // of a row
   int64_t nodes = 0;     // of all trees
   int64_t trees = 0;
-  int64_t keys = 0;  // that the nodes compare: each feature at most once for each side of NaN
+  // Keys of a row that the nodes compare: each feature at most once for each side of NaN.
+  int64_t keys = 0;
   int64_t leaves = 0;
   int64_t weights = 0;
   int64_t bases = 0;    // 0, 1 or columns

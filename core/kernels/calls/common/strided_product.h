@@ -1,5 +1,5 @@
 // A batch of products y[m, n] = alpha * a * b + beta * c of matrices with any strides, so that
-// transposed and broadcast operands need no copy.
+// transposed and broadcast operands need no copy. All products of the batch add the same c.
 #pragma once
 
 #include "kernels/calls/call.h"
