@@ -67,7 +67,9 @@ struct Plan {
 
 struct Kernel {
   std::string_view name;
-  // Throws invalid_argument for an invalid program, or unimplemented, naming the kernel.
+  // Throws invalid_argument for an invalid program, or unimplemented, naming the kernel, and
+  // out_of_range if a size overflows. `custom` also throws the errors of a missing or failing
+  // plug-in.
   Plan (*prepare)(const Call& call);
 };
 

@@ -23,7 +23,8 @@ struct Broadcast {
 };
 
 // Throws, naming the kernel, invalid_argument if a shape does not broadcast to `out`, and
-// unimplemented if more than kMaxBroadcastRank dimensions remain.
+// unimplemented if more than kMaxBroadcastRank dimensions remain. Throws out_of_range if `out` has
+// too many elements.
 Broadcast make_broadcast(std::string_view kernel, std::span<const int64_t> out,
                          std::span<const std::span<const int64_t>> operands);
 

@@ -21,21 +21,24 @@ struct ConvCall {
 enum class ConvTypes { f32, bf16_or_f32 };
 
 // Checks all sizes except those of x and weights. For a plain y [batch, groups * m, od, oh, ow] the
-// bias is [groups * m]. Throws invalid_argument naming the kernel.
+// bias is [groups * m]. Throws invalid_argument naming the kernel, or out_of_range if a size
+// overflows.
 ConvCall read_conv(std::string_view kernel, const calls::BlockedConv& conv,
                    std::span<const Operand> operands,
                    const std::optional<calls::ConvDepth>& depth = {}, bool plain_y = false,
                    ConvTypes types = ConvTypes::f32);
-// Throws invalid_argument unless operand i is present, bf16 or f32, and has `elements` elements.
+// Throws invalid_argument unless operand i is present, bf16 or f32, and has room for `elements`
+// elements.
 void expect_stored(std::string_view kernel, std::span<const Operand> operands, size_t i,
                    int64_t elements);
-// Throws invalid_argument unless operand i is present, f32 and has `elements` elements.
+// Throws invalid_argument unless operand i is present, f32 and has room for `elements` elements.
 void expect_f32(std::string_view kernel, std::span<const Operand> operands, size_t i,
                 int64_t elements);
-// Throws invalid_argument unless the operand is bf16 with `vectors` times 16 pairs.
+// Throws invalid_argument unless the operand is bf16 and has room for `vectors` times 16 pairs.
 void expect_bf16_weights(std::string_view kernel, const Operand& weights, int64_t vectors);
 
-// The offsets of (channel, ky, kx) in the copied rows of the stem kernel, times `unit`.
+// The offsets of (channel, ky, kx) in the copied rows of the stem kernel, times `unit`. With three
+// dimensions, `channels` counts the pairs (c, kz).
 std::vector<int32_t> tap_offsets(const isa::ConvShape& s, int64_t channels,
                                  const isa::RowsLayout& layout, int64_t unit);
 

@@ -14,7 +14,7 @@ struct ConvBlockedParams {
 };
 
 // `operands` are those of `conv`. Checks everything except the operands of a prologue. The caller
-// sets run and params of the plan.
+// sets run and params of the plan. Throws as read_conv().
 Plan plan_blocked_conv(std::string_view kernel, const calls::BlockedConv& conv,
                        const std::optional<calls::ConvDepth>& depth,
                        std::span<const Operand> operands, bool prologue, ConvBlockedParams& params);

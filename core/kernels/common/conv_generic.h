@@ -21,7 +21,8 @@ struct GenericConv {
   }
 };
 
-// Checks the operands. Throws invalid_argument naming the kernel.
+// Checks the operands. Throws invalid_argument naming the kernel, or out_of_range if a size
+// overflows.
 GenericConv read_generic_conv(std::string_view kernel, const calls::PlainConv& conv,
                               std::span<const Operand> operands);
 

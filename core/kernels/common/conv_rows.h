@@ -15,7 +15,8 @@ struct ConvRowsParams {
   std::vector<int32_t> offset;  // of (c, kz, ky, kx) in the copied rows
 };
 
-// Splits the work and checks x. The caller sets run and params of the plan.
+// Splits the work and checks x. The caller has checked the weights, and sets run and params of the
+// plan. Throws as read_conv().
 Plan plan_conv_rows(std::string_view kernel, std::span<const Operand> operands,
                     const ConvCall& conv, ConvRowsParams& params);
 

@@ -108,7 +108,8 @@ int packed_code(DType t, float v) {
   return static_cast<int>(std::nearbyint(v));
 }
 
-// The layout of an 8-bit float: bits of the mantissa and bias of the exponent; then f8e8m0.
+// The layout of an 8-bit float: bits of the mantissa and bias of the exponent. f8e8m0, the last
+// entry of kQuarters, has no such layout and only uses the table of values.
 struct QuarterLayout {
   DType type;
   int mantissa_bits, bias;
@@ -125,8 +126,8 @@ size_t quarter_index(DType t) {
                              kQuarters.begin());
 }
 
-// Tables from codes to numbers and from numbers to codes, computed with conversions of single
-// numbers.
+// The value of each code, and the description by which isa/quarters.h rounds numbers to codes. Both
+// are computed with conversions of single numbers.
 struct QuarterTables {
   std::array<std::array<float, 256>, kQuarters.size()> values;
   std::array<std::array<isa::QuarterFormat, 2>, kQuarters.size()> formats;  // [1] is saturating

@@ -13,9 +13,10 @@ bool is_convertible(DType dtype);
 // out[i] = data[first + i].
 void to_floats(DType dtype, const void* data, int64_t first, int64_t count, float* out) noexcept;
 
-// data[first + i] = in[i]. Integers are rounded to nearest, ties to even, and saturated; NaN
-// becomes 0. 8-bit floats saturate if `saturate`. For types smaller than a byte, the run must not
-// start or end within a byte that another thread writes.
+// data[first + i] = in[i], for floats and for integers of up to 32 bits except u32. Integers are
+// rounded to nearest, ties to even, and saturated; NaN becomes 0. 8-bit floats saturate if
+// `saturate`. For types smaller than a byte, the run must not start or end within a byte that
+// another thread writes.
 void from_floats(DType dtype, void* data, int64_t first, int64_t count, const float* in,
                  bool saturate) noexcept;
 

@@ -14,8 +14,8 @@ struct DynamicGrid {
 };
 
 // The grid for the range of n numbers, extended to contain 0: scale = (max - min) / 255 (1 if that
-// is 0, as in ONNX Runtime), zero = round(-min / scale), or 0 if this is NaN because a number is
-// NaN or infinite.
+// is 0, as in ONNX Runtime), zero = round(-min / scale), or 0 if this is NaN because min is
+// -infinity. NaNs do not belong to the range.
 inline DynamicGrid dynamic_grid(const isa::QuantizeTable& table, const float* x,
                                 int64_t n) noexcept {
   float low = 0, high = 0;

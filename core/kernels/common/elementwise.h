@@ -57,7 +57,7 @@ enum class ElementwiseOp : int64_t {
   pow = 68,
   mod = 69,   // sign of the divisor, as in Python; integers: x mod 0 = 0
   fmod = 70,  // sign of the dividend, as in C
-  min = 71,   // NaN if an operand is NaN
+  min = 71,   // NaN if an operand is NaN, as for max
   max = 72,
   prelu = 73,        // a < 0 ? a * b : a
   elu = 74,          // a < 0 ? b (e^a - 1) : a

@@ -98,7 +98,8 @@ struct IndexedAxis {
   }
 };
 
-// Checks the operands against `at`. Throws invalid_argument naming the kernel.
+// Checks the operands against `at`. Throws invalid_argument naming the kernel, or out_of_range if a
+// size overflows.
 inline IndexedAxis read_indexed_axis(const calls::IndexedAxis& at, const Operand& data,
                                      const Operand& indices, std::string_view kernel) {
   expect(is_index(indices.dtype), kernel, "indices must be s32 or s64");

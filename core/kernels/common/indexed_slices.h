@@ -41,7 +41,8 @@ struct IndexedSlices {
   }
 };
 
-// Checks the operands against `at`. Throws invalid_argument naming the kernel.
+// Checks the operands against `at`. Throws invalid_argument naming the kernel, or out_of_range if a
+// size overflows.
 inline IndexedSlices read_indexed_slices(const calls::IndexedSlices& at, const Operand& data,
                                          const Operand& indices, const Operand& slices,
                                          std::string_view kernel) {

@@ -16,8 +16,9 @@ namespace {
 
 Isa detect() {
 #if defined(__x86_64__)
-  // x86-64-v3 and -v4 according to the psABI. The features were detected by the loader when the
-  // process started; querying the CPU again takes tens of microseconds under a hypervisor.
+  // The features of x86-64-v3 and -v4 according to the psABI, except LZCNT and MOVBE, which are not
+  // tested. The loader detected them when the process started; querying the CPU again takes tens of
+  // microseconds under a hypervisor.
   const bool v3 = CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(FMA) && CPU_FEATURE_ACTIVE(BMI1) &&
                   CPU_FEATURE_ACTIVE(BMI2) && CPU_FEATURE_ACTIVE(F16C);
   const bool v4 = v3 && CPU_FEATURE_ACTIVE(AVX512F) && CPU_FEATURE_ACTIVE(AVX512BW) &&

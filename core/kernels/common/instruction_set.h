@@ -14,7 +14,8 @@ const char* isa_name(Isa isa);
 // Warns, once in a process, if POPRT_ISA is not the name of an instruction set.
 void warn_of_unknown_isa();
 
-// Whether the CPU has the AVX-512 instructions for 8-bit products.
+// Whether the CPU has the AVX-512 instructions for 8-bit products. This and the similar functions
+// return false if cpu_isa() is not avx512, for example because POPRT_ISA lowers it.
 bool cpu_has_vnni();
 // Whether the CPU has the AVX-512 dot products of bf16.
 bool cpu_has_bf16();

@@ -24,7 +24,8 @@ class Operands {
     for (const int64_t d : dims) count = checked_mul(count, d);
     return count;
   }
-  // Checks that operand i has at least product(dims) elements of `dtype`.
+  // Checks that the operand has at least product(dims) elements of `dtype`. Throws
+  // invalid_argument, or out_of_range if the product overflows.
   void needs(size_t operand, DType dtype, std::initializer_list<int64_t> dims) const {
     const Operand& o = operands_[operand];
     check(o.present && o.dtype == dtype && dtype_bytes(dtype, product(dims)) <= o.bytes,

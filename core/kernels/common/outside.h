@@ -36,7 +36,8 @@ class Outside {
     busy_.clear(std::memory_order_release);
   }
 
-  // The failure of the last run, if it had one. Called between runs.
+  // Returns the failure of the runs since the last call, if there was one, and forgets it. Called
+  // between runs.
   std::optional<Error> take() const {
     if (place_ == kNone) [[likely]]
       return std::nullopt;

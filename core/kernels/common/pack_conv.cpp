@@ -78,11 +78,11 @@ float transposed_at(const ConvWeights& w, int64_t group, int64_t channel, int64_
 
 }  // namespace
 
-void pack_transposed_phases(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v,
-                            std::span<float> packed) {
+void pack_transposed_phases(const ConvWeights& w, const TransposedAxis& height,
+                            const TransposedAxis& width, std::span<float> packed) {
   float* to = packed.data();
-  for (const AxisPhase& y : axis_phases(h))
-    for (const AxisPhase& x : axis_phases(v))
+  for (const AxisPhase& y : axis_phases(height))
+    for (const AxisPhase& x : axis_phases(width))
       to = pack_taps(w.groups, w.m, w.c, y.taps * x.taps, to,
                      [&](int64_t g, int64_t oc, int64_t channel, int64_t tap) {
                        return transposed_at(w, g, channel, oc, y.last - tap / x.taps * y.step,
@@ -90,21 +90,22 @@ void pack_transposed_phases(const ConvWeights& w, const TransposedAxis& h, const
                      });
 }
 
-int64_t transposed_floats(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v) {
+int64_t transposed_floats(const ConvWeights& w, const TransposedAxis& height,
+                          const TransposedAxis& width) {
   int64_t rows = 0, columns = 0;
-  for (const AxisPhase& p : axis_phases(h)) rows += p.taps;
-  for (const AxisPhase& p : axis_phases(v)) columns += p.taps;
+  for (const AxisPhase& p : axis_phases(height)) rows += p.taps;
+  for (const AxisPhase& p : axis_phases(width)) columns += p.taps;
   return w.groups * w.blocks() * 16 * w.c * rows * columns;
 }
 
-void pack_merged_phases(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v,
-                        std::span<float> packed) {
-  const AxisPhase y = merged_phase(h), x = merged_phase(v);
-  pack_taps(1, h.stride * v.stride * w.m, w.c, y.taps * x.taps, packed.data(),
+void pack_merged_phases(const ConvWeights& w, const TransposedAxis& height,
+                        const TransposedAxis& width, std::span<float> packed) {
+  const AxisPhase y = merged_phase(height), x = merged_phase(width);
+  pack_taps(1, height.stride * width.stride * w.m, w.c, y.taps * x.taps, packed.data(),
             [&](int64_t, int64_t lane, int64_t channel, int64_t tap) {
               const int64_t phase = lane / w.m;
-              const int64_t ky = phase / v.stride + (y.taps - 1 - tap / x.taps) * h.stride;
-              const int64_t kx = phase % v.stride + (x.taps - 1 - tap % x.taps) * v.stride;
+              const int64_t ky = phase / width.stride + (y.taps - 1 - tap / x.taps) * height.stride;
+              const int64_t kx = phase % width.stride + (x.taps - 1 - tap % x.taps) * width.stride;
               return ky < w.kh && kx < w.kw ? transposed_at(w, 0, channel, lane % w.m, ky, kx)
                                             : 0.0f;
             });

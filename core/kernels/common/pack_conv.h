@@ -38,15 +38,16 @@ void pack_conv_stem_bf16(const ConvWeights& w, std::span<bf16_t> packed);
 void pack_conv_transpose(const ConvWeights& w, std::span<float> packed);
 
 // For conv_transpose_phases: converts ONNX ConvTranspose weights `values` [groups * c, m, kh, kw]
-// to the form of pack_conv() for the taps of each phase (first height, then width), one after the
-// other.
-void pack_transposed_phases(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v,
-                            std::span<float> packed);
+// to the form of pack_conv() for the taps of each phase, one after the other. The phases of the
+// width change fastest.
+void pack_transposed_phases(const ConvWeights& w, const TransposedAxis& height,
+                            const TransposedAxis& width, std::span<float> packed);
 // The number of floats that pack_transposed_phases() writes.
-int64_t transposed_floats(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v);
+int64_t transposed_floats(const ConvWeights& w, const TransposedAxis& height,
+                          const TransposedAxis& width);
 // The weights for one convolution of all phases (groups = 1): the form of pack_conv() for the
 // common taps of all phases, whose output channels are [phase of height][phase of width][m].
-void pack_merged_phases(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v,
-                        std::span<float> packed);
+void pack_merged_phases(const ConvWeights& w, const TransposedAxis& height,
+                        const TransposedAxis& width, std::span<float> packed);
 
 }  // namespace poprt::kernels

@@ -17,7 +17,8 @@ struct StridedMatmul {
   bool has_c = false;
 };
 
-// Checks that every access is inside its operand. Throws invalid_argument naming the kernel.
+// Checks that every access is inside its operand. Throws invalid_argument naming the kernel, or
+// out_of_range if a size overflows.
 StridedMatmul read_strided_matmul(std::string_view kernel, const calls::StridedProduct& product,
                                   std::span<const Operand> operands);
 

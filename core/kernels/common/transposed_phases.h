@@ -1,9 +1,9 @@
 // The phases of a transposed convolution.
 //
-// In one dimension, with stride s, dilation d and padding p, output o is the sum over the taps t of
-// x[(o + p - t * d) / s], where the division has no remainder. So the outputs whose o + p has one
-// remainder by s, a phase, have the same taps, and form a convolution of stride 1. Example: a
-// kernel of 4, stride 2, padding 1.
+// In one dimension, with weights w, stride s, dilation d and padding p, output o is the sum of w[t]
+// * x[(o + p - t * d) / s] over the taps t for which this division has no remainder. So all outputs
+// with the same remainder of o + p by s, a phase, have the same taps, and form a convolution of
+// stride 1. Example: a kernel of 4, stride 2, padding 1.
 //
 //   outputs 0, 2, 4, ...: taps 3 1 of x[-1..0], x[0..1], ...
 //   outputs 1, 3, 5, ...: taps 2 0 of x[0..1], x[1..2], ...
