@@ -42,7 +42,8 @@ struct AttentionTable {
   void (*byte_mix)(const float* weights, const int8_t* v, int64_t stride, int64_t keys,
                    int64_t size, float scale, float* y) noexcept;
   // Converts between such rows and dense rows of floats. The scale of a row is its largest
-  // magnitude divided by 127; it is NaN if an element is not finite.
+  // magnitude divided by 127, 0 if that magnitude is below 1e-30, or NaN if an element is not
+  // finite.
   void (*to_bytes)(const float* rows, int64_t count, int64_t size, int8_t* to,
                    int64_t stride) noexcept;
   void (*from_bytes)(const int8_t* rows, int64_t stride, int64_t count, int64_t size,

@@ -30,9 +30,9 @@ struct ChannelRows {
   int64_t x, in, stride;
 };
 
-// Converts sums of `columns` columns to bytes: saturate(round((sum + offset[j]) * scale[j]) +
-// zero), ties to even, between zero + least and zero + most, which are bytes from `low` on. Scales
-// are finite.
+// Converts sums of columns to bytes: saturate(round((sum + offset[j]) * scale[j]) + zero), ties to
+// even, between zero + least and zero + most. `low` is the least byte, -128 or 0. Scales are
+// finite.
 struct PixelBytes {
   const int32_t* offset;
   const float* scale;

@@ -106,7 +106,7 @@ struct ConvTable {
                 const float* x, const float* weights, const float* bias, float* y, int64_t begin,
                 int64_t end, float* scratch) noexcept;
   // One filter for each channel; weights are [block][tap][16]. A task is some rows of one block.
-  // The activations are all f32 or all bf16; then scratch has 16 floats for each column of y.
+  // The activations are all f32 or all bf16. For bf16, scratch has 16 floats for each column of y.
   void (*depthwise)(const ConvShape& s, int64_t task_rows, const void* x, const float* weights,
                     const float* bias, const void* residual, void* y, int64_t begin, int64_t end,
                     float* scratch) noexcept;
@@ -117,7 +117,7 @@ struct ConvTable {
   // A transposed convolution `whole` as `count` phases, each with weights as those of `blocked`.
   // Tasks are those of `blocked` for the largest phase, times `count`. If `merged_channels` is not
   // 0, one phase computes the channels of all phases: results are [phase][channel]. Scratch has
-  // b.segments + b.oc_blocks times b.pixels times 16 floats.
+  // (b.segments + b.oc_blocks) * b.pixels * 16 floats.
   void (*phases)(const ConvShape& whole, const ConvBlocking& b, const ConvPhase* phases,
                  int64_t count, int64_t merged_channels, const float* x, const float* weights,
                  const float* bias, float* y, int64_t begin, int64_t end, float* scratch) noexcept;

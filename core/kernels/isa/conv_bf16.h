@@ -1,7 +1,8 @@
 // Convolutions on channel-blocked activations [N, C/16, H, W, 16] of f32 or bf16 with products of
 // bf16 and sums of f32. A step multiplies the values of two adjacent channels of a pixel by sixteen
 // columns of two weights, and adds both products to the sums, the odd channel first: one
-// `vdpbf16ps`, or two fused multiply-adds with the same result.
+// `vdpbf16ps`, or two fused multiply-adds. The results are the same, because the threads that run
+// kernels flush subnormal numbers (base/denormals.h), as the instruction always does.
 //
 // K is (channel block, tap, channel in block) as in isa/conv.h; an odd number of channels of the
 // last block is padded with one that is zero. The weights are [oc block][pair of K][16][2].

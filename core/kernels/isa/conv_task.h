@@ -55,7 +55,8 @@ struct BlockedTask {
     pixels = least(b.pixels, s.out_pixels() - pixel);
     oc_end = least(s.oc_blocks, oc_begin + b.oc_blocks);
   }
-  // The first of the group's blocks, and the task's first among all blocks of the batch.
+  // The number of the task's first block of output channels among the blocks of all groups, and
+  // among the blocks of all images.
   int64_t block(const ConvShape& s) const { return group * s.oc_blocks + oc_begin; }
   int64_t block_of_all(const ConvShape& s) const { return image * s.image_y_blocks() + block(s); }
 };

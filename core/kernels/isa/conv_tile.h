@@ -1,4 +1,6 @@
-// The register tiles of blocked convolutions: up to 24 pixels x 4 blocks of 16 output channels.
+// The register tiles of blocked convolutions. The accumulators of a tile stay in registers, so it
+// has from 24 pixels x one block of 16 output channels to 6 pixels x four blocks with AVX-512, and
+// fewer on other instruction sets (kMaxRows of isa/tile.h).
 //
 // The pixels of a tile are adjacent in memory. The sum over K is computed over segments of 16 input
 // channels (the last segments may have fewer). The weights of one block of output channels are
@@ -67,12 +69,14 @@ constexpr double tile_cost(int64_t rows, int64_t vectors) {
   return (cost > 8 ? cost : 8) + 0.5;
 }
 
+// The size of the next piece if `left` elements are split evenly into pieces of at most `most`, so
+// that 9 become 5 + 4 instead of 8 + 1.
 POPRT_INLINE int64_t even_piece(int64_t left, int64_t most) {
   const int64_t pieces = (left + most - 1) / most;
   return (left + pieces - 1) / pieces;
 }
 
-// The same for a run of adjacent pixels, split into tiles.
+// Estimated cycles of one step of K for a run of adjacent pixels, which is split into tiles.
 [[maybe_unused]] double run_cost(int64_t pixels, int64_t vectors) {
   double cost = 0;
   for (int64_t left = pixels; left > 0;) {

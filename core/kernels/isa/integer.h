@@ -1,5 +1,5 @@
-// Products of 16-bit integers that contain 8-bit integers minus their zero point. Sums are exact in
-// 32 bits (they wrap, like those of ONNX).
+// Products of 16-bit integers that contain 8-bit integers minus their zero point. Sums have 32 bits
+// and wrap, like those of ONNX; nothing saturates.
 #pragma once
 
 #include <cstdint>

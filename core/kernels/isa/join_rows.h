@@ -21,7 +21,8 @@ POPRT_INLINE void each_joined(f32x16 (&lanes)[kJoinedRows], int64_t count, F mak
 }
 
 // Combines two vectors of `kRows` rows each to one of twice as many rows, by halving parts of 16 /
-// kRows lanes.
+// kRows lanes. Example for one row and addition: a0 .. a15 and b0 .. b15 become a0 + a8, ..., a7 +
+// a15, b0 + b8, ..., b7 + b15.
 template <int kRows, class Join>
 POPRT_INLINE f32x16 join_halves(f32x16 a, f32x16 b, Join join) {
   if constexpr (kRows == 1)

@@ -2,7 +2,8 @@
 // scale and a zero point, f16, bf16 and the 8-bit float F143 of the IPU. Kernels widen them in
 // registers.
 //
-// Weights are in panels of 16 columns. A panel is a list of groups, each for kGroup values of k:
+// Weights are in panels of 16 columns. A panel is a list of groups, each for narrow_group() values
+// of k:
 //
 //   u2, u4, u8   [16 columns][4 bytes]; field j of byte i of a column is k = 4 j + i of the group
 //   f16          [4 k][16 columns]
@@ -72,7 +73,7 @@ struct NarrowOperands {
   const float* bias;     // room for whole panels
   const float* residual;
   float* c;
-  uint8_t* rows;  // the rows of a as bytes or bf16
+  uint8_t* rows;  // the rows of a in the form of the products (to_bytes and so on), or null
 };
 
 struct NarrowRange {

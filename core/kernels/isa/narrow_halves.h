@@ -4,8 +4,7 @@
 //   part 1 = a[0] w[0] + ... + a[31] w[31]   a chain of 32 multiply-adds, each rounded to f16
 //   part 2 = a[32] w[32] + ... + a[39] w[39]
 //   sum    = part 1 + part 2                 in f32
-//   c      = sum / scale + bias              scale is the power of two by which the row is
-//   multiplied
+//   c      = sum / scale + bias              the row has been multiplied by scale
 //
 // to_halves() multiplies each row by a power of two, so that its largest magnitude is in [16, 32).
 // So a part overflows only if a weight is 64 or larger, and values that are small relative to the

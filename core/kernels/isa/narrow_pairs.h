@@ -27,7 +27,8 @@ void to_pairs(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_b
 #if defined(__AVX512F__)
 #define POPRT_BF16 __attribute__((target("avx512bf16")))
 constexpr int kPairRows = 6, kPairVectors = 4;
-// Of more rows, the sums of this many pairs at a time use a part of the weights in the L2 cache.
+// If there are more rows, all of them are multiplied by the weights of this many pairs, which stay
+// in the L2 cache, before the next ones.
 constexpr int64_t kPairDepth = 512;
 
 // Multiplies kRows rows by kVectors panels, which are `panel` bytes apart.

@@ -22,8 +22,8 @@ constexpr float kPieceBase = 254;
 // results denormal.
 constexpr float kLeastPiece = 0x1p-60f;
 
-// The three pieces of a part of values, -`times` their sums, and their scale. Returns false if the
-// part cannot be split.
+// Writes the three pieces of a part of `count` values to q, `stride` bytes apart, -times * their
+// sums to `sums`, and their common scale. Returns false if the part cannot be split.
 POPRT_INLINE bool split_part(const float* x, int64_t count, int32_t times, int8_t* q,
                              int64_t stride, int32_t* sums, float* scale) {
   typedef int8_t i8x16 __attribute__((vector_size(16)));

@@ -42,7 +42,7 @@ void pool_rows(const PoolShape& s, const float* x, float* y, int64_t row0, int64
         v = Op::join(v, load(x + ((iy + ky * s.dilation_h) * s.w + i) * 16));
       store(columns + i * 16, v);
     }
-    // The rows of the window that count: inside the input, or inside the input and its padding.
+    // The rows of the window that count if padding does: those inside the input and its padding.
     const Taps padded_rows =
         taps_inside(iy + s.pad_h, s.dilation_h, s.kh, s.h + s.pad_h + s.pad_h_end);
     for (int64_t ox = 0; ox < s.ow; ox++) {

@@ -26,6 +26,7 @@ struct PoolTable {
   // Converts `count` channels (at most 16) of `pixels` pixels, whose planes are `plane` floats
   // apart, to [pixels][16]; missing channels become zero.
   void (*block)(const float* x, int64_t plane, int64_t count, int64_t pixels, float* y) noexcept;
+  // The inverse: x is [pixels][16], and the planes of y are `plane` floats apart.
   void (*unblock)(const float* x, int64_t plane, int64_t count, int64_t pixels, float* y) noexcept;
   // to[i] = the maximum of from[0 .. pieces)[i] and, unless `first`, to[i]; bytes, signed or
   // unsigned.

@@ -18,7 +18,7 @@ struct QuantizeTable {
   // out[i] = (x[i] - zero) * scale.
   void (*dequantize)(Whole from, float* out, const void* x, const float* scale, const float* zero,
                      bool many, int64_t n) noexcept;
-  // out[i] = saturate(round(x[i] * scale) + zero).
+  // out[i] = saturate(round(x[i] * scale) + zero), ties to even; NaN becomes 0. For s8 and u8 only.
   void (*requantize)(Whole to, void* out, const int32_t* x, const float* scale, float zero,
                      bool many, int64_t n) noexcept;
   // Extends [*low, *high] to contain all elements that are not NaN.

@@ -7,13 +7,13 @@
 
 namespace poprt::kernels::isa {
 
-// A format with one sign bit, exponent and mantissa. Codes are of positive numbers.
+// A format with one sign bit (the highest of a code), exponent and mantissa.
 struct QuarterFormat {
   int mantissa_bits, bias;
-  uint8_t most;                    // results that round to a greater code overflow
+  uint8_t most;                    // the code of the largest number; greater codes overflow
   uint8_t overflow, overflow_low;  // the codes for positive and negative overflow
-  uint8_t nan, nan_low;
-  bool minus_zero;  // the format has a negative zero
+  uint8_t nan, nan_low;            // the codes for NaN without and with the sign bit
+  bool minus_zero;                 // the format has a negative zero
 };
 
 struct QuarterTable {

@@ -33,8 +33,8 @@ POPRT_INLINE f32x16 activate(const RecurrentCell& cell, int which, f32x16 x) {
   }
 }
 
-// Returns v, which the compiler does not fuse into an addition. Of two products that are added, it
-// may fuse either one, and builds for different instruction sets would round differently.
+// Returns v, which the compiler does not fuse into an addition. If two products are added, it may
+// fuse either one, and builds for different instruction sets would round differently.
 POPRT_INLINE f32x16 rounded(f32x16 v) {
   int32_t none = 0;
   asm("" : "+r"(none));  // not known to be 0

@@ -1,6 +1,6 @@
-// Products of 8-bit integers, four at a time, with exact sums of 32 bits (they wrap, like those of
-// ONNX). One operand is signed and the other unsigned, as VNNI requires. Callers flip the top bit
-// of an operand with the other sign and correct the zero point by 128.
+// Products of 8-bit integers, four at a time, with sums of 32 bits that wrap, like those of ONNX,
+// and never saturate. One operand is signed and the other unsigned, as VNNI requires. Callers flip
+// the top bit of an operand with the other sign and correct the zero point by 128.
 #pragma once
 
 #include <cstdint>
