@@ -11,8 +11,8 @@
 namespace poprt::kernels::attention_kernel {
 namespace {
 
-constexpr int64_t kQueryBlock =
-    192;  // a multiple of the rows that isa::attention processes at once
+// A multiple of the rows that isa::attention processes at once.
+constexpr int64_t kQueryBlock = 192;
 static_assert(kQueryBlock % isa::kAttentionRows == 0);
 
 struct Params : calls::Attention {

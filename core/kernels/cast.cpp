@@ -15,7 +15,7 @@
 namespace poprt::kernels::cast_kernel {
 namespace {
 
-// Even, so that no two tasks share a byte of 4-bit elements.
+// A multiple of four, so that no two tasks share a byte of 2-bit or 4-bit elements.
 constexpr int64_t kTaskElements = 8192;
 
 // An element during conversion: integers exactly, floats as double.
@@ -120,7 +120,8 @@ T floating(const Value& v) {
   return v.is_unsigned64 ? static_cast<T>(static_cast<uint64_t>(v.whole)) : static_cast<T>(v.whole);
 }
 
-// Rounds to odd, which keeps a second rounding to a float of 16 bits or fewer correct.
+// Rounds an f64 to odd, which keeps a second rounding to a float of 16 bits or fewer correct. An
+// integer is rounded to nearest, so one above 2^24 may be rounded twice.
 float to_float_odd(const Value& v) {
   if (!v.is_float) return floating<float>(v);
   const auto f = static_cast<float>(v.real);

@@ -167,7 +167,8 @@ void point_at_lines(const Params& p, const uint8_t* x, const uint8_t* x_end, int
   }
 }
 
-// The channels of a tile whose first pixel is `from` of the block.
+// The windows of a tile for a convolution with as many groups as channels. The caller sets the
+// range of channels.
 isa::ChannelRows channels_of(const Params& p, const Scratch& s, const Tiles& tiles, int64_t tile,
                              int64_t rows) {
   const Axis& ax = p.axis[2];

@@ -1,6 +1,7 @@
 // dft (calls/dft.h). A task is one transform. Powers of two use radix-2 passes. Other lengths use
-// Bluestein's convolution with a chirp (1970), which uses a transform of a power of two; short ones
-// use the sum of the definition. All computations are in double.
+// Bluestein's convolution with a chirp (1970), which uses a transform of a power of two; short
+// ones, and those for which its tables would be too large, use the sum of the definition. All
+// computations are in double.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

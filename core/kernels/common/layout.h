@@ -1,4 +1,4 @@
-// The checks that block and unblock share (calls/block.h, calls/unblock.h).
+// The plan of block and, unless `to_blocks`, of unblock (calls/block.h, calls/unblock.h).
 #pragma once
 
 #include "kernels/kernel.h"

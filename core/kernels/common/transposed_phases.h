@@ -59,7 +59,8 @@ inline std::vector<AxisPhase> axis_phases(const TransposedAxis& a) {
 
 // The same taps for all phases of an axis, for dilation 1: results are groups of `stride` outputs,
 // the first of which may begin before output 0. Tap i of phase f is tap f + (taps - 1 - i) * stride
-// of the kernel, or zero.
+// of the kernel, or zero. In the example above, result g reads x[g - 1] and x[g], and is the group
+// of the outputs 2 g - 1 (taps 2 0) and 2 g (taps 3 1).
 inline AxisPhase merged_phase(const TransposedAxis& a) {
   AxisPhase p;
   const int64_t begin = a.pad / a.stride;

@@ -19,8 +19,9 @@ struct Epilogue {
 };
 
 // The destination of a tile: `c` with strides in floats, the last vector cut to `lanes`. `bias` has
-// room for whole vectors; `residual` has the strides of c. A tile that is not `last` stores raw
-// sums, and a tile that is not `first` adds the sums that an earlier one stored.
+// room for whole vectors; `residual` has the vectors of c, in rows residual_row apart. A tile that
+// is not `last` stores raw sums, and a tile that is not `first` adds the sums that an earlier one
+// stored.
 struct TileOut {
   float* c;
   int64_t c_row, c_vector;

@@ -1,8 +1,8 @@
 // Sixteen floats as one value, on every instruction set. The sources in core/kernels/isa/ are
 // compiled once for each instruction set (POPRT_ISA = baseline, avx2, avx512). The compiler splits
-// the vectors if registers are narrower, so packed layouts and results are the same everywhere
-// (except for fused multiply-add). Include nothing here except <cstdint> / <cstddef> and
-// intrinsics; cmake/layers.cmake explains why.
+// the vectors if registers are narrower, so packed layouts are the same everywhere. Results
+// differ by fused multiply-adds and by the order of sums. Include nothing here except <cstdint> /
+// <cstddef> and intrinsics; cmake/layers.cmake explains why.
 #pragma once
 
 #include <cstddef>

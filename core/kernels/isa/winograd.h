@@ -19,8 +19,9 @@ struct WinogradBlocking {
   int64_t oc_blocks;  // of a task
   int64_t vectors;    // output blocks of a register tile
   int64_t tile_tasks, oc_tasks;
-  // The number of floats between positions of the transformed input. It is an odd number of cache
-  // lines, so that the positions of one tile are not in the same cache set.
+  // The number of floats between positions of the transformed input. A cache line is added
+  // because the number of lines would often be a multiple of a large power of two, and the
+  // positions of one tile would be in the same cache set.
   int64_t position_floats(const ConvShape& s) const {
     return (winograd_blocks(s) * tiles + 1) * 16;
   }
