@@ -45,8 +45,8 @@ type CompileOptions struct {
 	SkipPasses []string
 	// The largest constant that constant folding makes, in bytes. 0: no limit. Since 0.1.
 	MaxTensorSize int64
-	// The passes stop after this number of rewrites. A search over the limit finds a rewrite that is wrong. 0: no
-	// limit. Since 0.1.
+	// The passes stop after this number of rewrites. A bisection of the limit finds the rewrite that makes a result
+	// wrong. 0: no limit. Since 0.1.
 	RewriteLimit int64
 	// Name of the last pass to run. "": all passes run. Since 0.1.
 	StopAfter string
@@ -65,16 +65,16 @@ type CompileOptions struct {
 	OpsetVersion int64
 	// Whether to use the engine cache. A model is compiled once; later compilations map the file that the cache folder
 	// has under the hash of the model (including external data), the options and the version. If the file is damaged or
-	// has another content, the model is compiled again, with a warning in the log. POPART_CACHE_DIR in the environment
-	// turns the cache on, too, and is the folder if none is given. Default: false. Since 1.0.
+	// has another content, the model is compiled again, with a warning in the log. POPXL_CACHE_DIR or POPART_CACHE_DIR
+	// in the environment turns the cache on, too, and is the folder if none is given. Default: false. Since 1.0.
 	EnableEngineCaching bool
 	// Cache is EnableEngineCaching by its older name: only one of them may be set. Since 0.1.
 	Cache bool
 	// Whether external data may be reached through symbolic and hard links, even if they lead out of the model's
 	// folder, as in some download caches. Use this only for trusted models. Default: false. Since 0.1.
 	AllowLinks bool
-	// Folder of the engine cache, which is created if it does not exist. "": POPART_CACHE_DIR from the environment, or
-	// session_cache. Since 0.1.
+	// Folder of the engine cache, which is created if it does not exist. "": POPXL_CACHE_DIR or POPART_CACHE_DIR from
+	// the environment, or session_cache. Since 0.1.
 	CachePath string
 	// Whether named weights stay separate tensors, which [Session.UpdateWeights] replaces and the save programs return.
 	// Runs are slower, because such weights are not packed ahead of time. Default: false. Since 0.1.

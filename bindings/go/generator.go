@@ -188,9 +188,9 @@ func (s *Sequence) AddBadToken(token int64) error {
 // of the encoder is too long); FailedPrecondition (the sequence has started). Since 1.0.
 func (s *Sequence) Start() error { return callOf(s.h, native.RawSequence.Start) }
 
-// Next is waits for the next token and returns it, or -1 at the end of the text. Errors: DeadlineExceeded (there is no
-// token in time); FailedPrecondition (the sequence has not started, waits for `resume`, or has no token that may be
-// chosen). Since 1.0.
+// Next is the next token, for which the call waits; -1 at the end of the text. If a run of the device has failed, the
+// call after the last token fails with its error. Errors: DeadlineExceeded (there is no token in time);
+// FailedPrecondition (the sequence has not started, waits for `resume`, or has no token that may be chosen). Since 1.0.
 func (s *Sequence) Next(timeoutNs int64) (int64, error) {
 	return resultOf(s.h, func(raw native.RawSequence, failure *uintptr) int64 { return raw.Next(timeoutNs, failure) })
 }
@@ -209,9 +209,9 @@ func (s *Sequence) FinishReason() (string, error) {
 // Cancel ends the text before its next token. Any thread may call it. Since 1.0.
 func (s *Sequence) Cancel() error { return callVoidOf(s.h, native.RawSequence.Cancel) }
 
-// WaitLogits is with the option `wait_for_logits`: waits for the logits of the next token and returns their number, or
-// 0 at the end of the text. Errors: DeadlineExceeded (there are no logits in time); FailedPrecondition (the sequence
-// was started without the option, or has not started). Since 1.0.
+// WaitLogits is the number of logits of the next token, for which the call waits with the option `wait_for_logits`; 0
+// at the end of the text. Errors: DeadlineExceeded (there are no logits in time); FailedPrecondition (the sequence was
+// started without the option, or has not started). Since 1.0.
 func (s *Sequence) WaitLogits(timeoutNs int64) (int64, error) {
 	return resultOf(s.h, func(raw native.RawSequence, failure *uintptr) int64 {
 		return raw.Wait_logits(timeoutNs, failure)
@@ -256,9 +256,9 @@ func (s *Sequence) ReadFeatures(path string) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Read_features(path) })
 }
 
-// NextText is waits for the end of a beam search and goes to its next text, whose tokens `next` then returns. Returns
-// whether there is one. Errors: FailedPrecondition (the sequence has not started, or has no token that may be chosen).
-// Since 1.0.
+// NextText is whether a beam search has another text. The call waits for the end of the search and goes to that text,
+// whose tokens `next` then returns. Errors: FailedPrecondition (the sequence has not started, or has no token that may
+// be chosen). Since 1.0.
 func (s *Sequence) NextText() (bool, error) { return resultOf(s.h, native.RawSequence.Next_text) }
 
 // Save writes the text so far to a file: its state on the device, its options and the tokens that were not read.

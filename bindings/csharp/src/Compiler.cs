@@ -84,8 +84,8 @@ namespace Poprt
         /// <summary>The largest constant that constant folding makes, in bytes. 0: no limit. Since 0.1.</summary>
         public long MaxTensorSize { get; set; }
 
-        /// <summary>The passes stop after this number of rewrites. A search over the limit finds a rewrite that is
-        /// wrong. 0: no limit. Since 0.1.</summary>
+        /// <summary>The passes stop after this number of rewrites. A bisection of the limit finds the rewrite that
+        /// makes a result wrong. 0: no limit. Since 0.1.</summary>
         public long RewriteLimit { get; set; }
 
         /// <summary>Name of the last pass to run. Null or "": all passes run. Since 0.1.</summary>
@@ -109,8 +109,8 @@ namespace Poprt
         /// <summary>Whether to use the engine cache. A model is compiled once; later compilations map the file that the
         /// cache folder has under the hash of the model (including external data), the options and the version. If the
         /// file is damaged or has another content, the model is compiled again, with a warning in the log.
-        /// POPART_CACHE_DIR in the environment turns the cache on, too, and is the folder if none is given. Default:
-        /// false. Since 0.1.</summary>
+        /// POPXL_CACHE_DIR or POPART_CACHE_DIR in the environment turns the cache on, too, and is the folder if none is
+        /// given. Default: false. Since 0.1.</summary>
         public bool EnableEngineCaching { get; set; }
 
         /// <summary>Whether external data may be reached through symbolic and hard links, even if they lead out of the
@@ -118,8 +118,8 @@ namespace Poprt
         /// 0.1.</summary>
         public bool AllowLinks { get; set; }
 
-        /// <summary>Folder of the engine cache, which is created if it does not exist. Null or "": POPART_CACHE_DIR
-        /// from the environment, or session_cache. Since 0.1.</summary>
+        /// <summary>Folder of the engine cache, which is created if it does not exist. Null or "": POPXL_CACHE_DIR or
+        /// POPART_CACHE_DIR from the environment, or session_cache. Since 0.1.</summary>
         public string CachePath { get; set; } = "";
 
         /// <summary>Whether named weights stay separate tensors, which Session.UpdateWeights replaces and the save
@@ -316,11 +316,15 @@ namespace Poprt
         /// file is written completely or not at all. Since 0.1.</summary>
         /// <param name="onnxPath">The ONNX model.</param>
         /// <param name="popefPath">The PopEF file to write.</param>
-        /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
+        /// <exception cref="PoprtException">NotFound: there is no such model, or no folder for the PopEF
+        /// file.</exception>
+        /// <exception cref="PoprtException">PermissionDenied: a file cannot be opened or created.</exception>
         /// <exception cref="PoprtException">DataLoss: the file is damaged.</exception>
         /// <exception cref="PoprtException">Unimplemented: an operator, type or opset.</exception>
         /// <exception cref="PoprtException">InvalidArgument: a file that is not ONNX, a shape that is not fixed, or an
         /// ill-formed model.</exception>
+        /// <exception cref="PoprtException">ResourceExhausted: the disk is full.</exception>
+        /// <exception cref="PoprtException">Cancelled: the caller stopped the compilation.</exception>
         public void CompileToPopef(string onnxPath, string popefPath)
         {
             Listening(() => raw.compile_to_popef(onnxPath, popefPath));
@@ -329,11 +333,14 @@ namespace Poprt
         /// <summary>Converts a model and writes the result as ONNX. Since 0.1.</summary>
         /// <param name="onnxPath">The ONNX model.</param>
         /// <param name="outOnnxPath">The ONNX model to write.</param>
-        /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
+        /// <exception cref="PoprtException">NotFound: there is no such model, or no folder for the result.</exception>
+        /// <exception cref="PoprtException">PermissionDenied: a file cannot be opened or created.</exception>
         /// <exception cref="PoprtException">DataLoss: the file is damaged; or a check failed.</exception>
         /// <exception cref="PoprtException">Unimplemented: an operator, type or opset.</exception>
         /// <exception cref="PoprtException">InvalidArgument: a file that is not ONNX, or an ill-formed
         /// model.</exception>
+        /// <exception cref="PoprtException">ResourceExhausted: the disk is full.</exception>
+        /// <exception cref="PoprtException">Cancelled: the caller stopped the conversion.</exception>
         public void Convert(string onnxPath, string outOnnxPath)
         {
             Listening(() => raw.convert_file(onnxPath, outOnnxPath));

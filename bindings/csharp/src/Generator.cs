@@ -220,7 +220,8 @@ namespace Poprt
             raw.start();
         }
 
-        /// <summary>Waits for the next token and returns it, or -1 at the end of the text. Since 1.0.</summary>
+        /// <summary>The next token, for which the call waits; -1 at the end of the text. If a run of the device has
+        /// failed, the call after the last token fails with its error. Since 1.0.</summary>
         /// <param name="timeoutNs">How long to wait, in nanoseconds; negative: without limit.</param>
         /// <exception cref="PoprtException">DeadlineExceeded: there is no token in time.</exception>
         /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started, waits for <c>resume</c>,
@@ -251,8 +252,8 @@ namespace Poprt
             raw.cancel();
         }
 
-        /// <summary>With the option <c>wait_for_logits</c>: waits for the logits of the next token and returns their
-        /// number, or 0 at the end of the text. Since 1.0.</summary>
+        /// <summary>The number of logits of the next token, for which the call waits with the option
+        /// <c>wait_for_logits</c>; 0 at the end of the text. Since 1.0.</summary>
         /// <param name="timeoutNs">How long to wait, in nanoseconds; negative: without limit.</param>
         /// <exception cref="PoprtException">DeadlineExceeded: there are no logits in time.</exception>
         /// <exception cref="PoprtException">FailedPrecondition: the sequence was started without the option, or has not
@@ -323,8 +324,8 @@ namespace Poprt
             raw.read_features(path);
         }
 
-        /// <summary>Waits for the end of a beam search and goes to its next text, whose tokens <c>next</c> then
-        /// returns. Returns whether there is one. Since 1.0.</summary>
+        /// <summary>Whether a beam search has another text. The call waits for the end of the search and goes to that
+        /// text, whose tokens <c>next</c> then returns. Since 1.0.</summary>
         /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started, or has no token that may
         /// be chosen.</exception>
         public bool NextText()

@@ -107,18 +107,18 @@ class CompilerOptions(Config):
     verify: bool = True
     #: The largest constant that constant folding makes, in bytes. 0: no limit. Since 0.1.
     max_tensor_size: int = 0
-    #: The passes stop after this number of rewrites. A search over the limit finds a rewrite that is wrong. 0: no
-    #: limit. Since 0.1.
+    #: The passes stop after this number of rewrites. A bisection of the limit finds the rewrite that makes a result
+    #: wrong. 0: no limit. Since 0.1.
     rewrite_limit: int = 0
     #: Name of the last pass to run. "": all passes run. Since 0.1.
     stop_after: str = ""
     #: Whether to use the engine cache. A model is compiled once; later compilations map the file that the cache folder
     #: has under the hash of the model (including external data), the options and the version. If the file is damaged or
-    #: has another content, the model is compiled again, with a warning in the log. POPART_CACHE_DIR in the environment
-    #: turns the cache on, too, and is the folder if none is given. Since 0.1.
+    #: has another content, the model is compiled again, with a warning in the log. POPXL_CACHE_DIR or POPART_CACHE_DIR
+    #: in the environment turns the cache on, too, and is the folder if none is given. Since 0.1.
     enable_engine_caching: bool = False
-    #: Folder of the engine cache, which is created if it does not exist. "": POPART_CACHE_DIR from the environment, or
-    #: session_cache. Since 0.1.
+    #: Folder of the engine cache, which is created if it does not exist. "": POPXL_CACHE_DIR or POPART_CACHE_DIR from
+    #: the environment, or session_cache. Since 0.1.
     cache_path: Union[str, os.PathLike[str]] = ""
     #: Off: named weights stay separate tensors, which ``Session.updateWeights`` replaces and the save programs return.
     #: Runs are slower, because such weights are not packed ahead of time. Since 0.1.

@@ -78,9 +78,10 @@ class Sequence:
         self._open().start()
 
     def next(self, timeout_ns: int) -> int:
-        """Waits for the next token and returns it, or -1 at the end of the text. Raises DeadlineExceededError (there is
-        no token in time); FailedPreconditionError (the sequence has not started, waits for ``resume``, or has no
-        token that may be chosen). Since 1.0."""
+        """The next token, for which the call waits; -1 at the end of the text. If a run of the device has failed, the
+        call after the last token fails with its error. Raises DeadlineExceededError (there is no token in time);
+        FailedPreconditionError (the sequence has not started, waits for ``resume``, or has no token that may be
+        chosen). Since 1.0."""
         return int(self._open().next(timeout_ns))
 
     @property
@@ -100,7 +101,7 @@ class Sequence:
         self._open().cancel()
 
     def wait_logits(self, timeout_ns: int) -> int:
-        """With the option ``wait_for_logits``: waits for the logits of the next token and returns their number, or 0 at
+        """The number of logits of the next token, for which the call waits with the option ``wait_for_logits``; 0 at
         the end of the text. Raises DeadlineExceededError (there are no logits in time); FailedPreconditionError (the
         sequence was started without the option, or has not started). Since 1.0."""
         return int(self._open().wait_logits(timeout_ns))
@@ -140,9 +141,9 @@ class Sequence:
         self._open().read_features(_path("path", path))
 
     def next_text(self) -> bool:
-        """Waits for the end of a beam search and goes to its next text, whose tokens ``next`` then returns. Returns
-        whether there is one. Raises FailedPreconditionError (the sequence has not started, or has no token that may
-        be chosen). Since 1.0."""
+        """Whether a beam search has another text. The call waits for the end of the search and goes to that text, whose
+        tokens ``next`` then returns. Raises FailedPreconditionError (the sequence has not started, or has no token
+        that may be chosen). Since 1.0."""
         return bool(self._open().next_text())
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:

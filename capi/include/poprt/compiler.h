@@ -111,8 +111,8 @@ typedef struct poprt_compile_options {
   size_t skip_pass_count;
   /* The largest constant that constant folding makes, in bytes. 0: no limit. Since 0.1. */
   int64_t max_tensor_size;
-  /* The passes stop after this number of rewrites. A search over the limit finds a rewrite that is
-   * wrong. 0: no limit. Since 0.1. */
+  /* The passes stop after this number of rewrites. A bisection of the limit finds the rewrite that
+   * makes a result wrong. 0: no limit. Since 0.1. */
   int64_t rewrite_limit;
   /* Name of the last pass to run. Null: all passes run. Since 0.1. */
   const char* stop_after;
@@ -130,15 +130,15 @@ typedef struct poprt_compile_options {
   /* Whether to use the engine cache. A model is compiled once; later compilations map the file that
    * the cache folder has under the hash of the model (including external data), the options and the
    * version. If the file is damaged or has another content, the model is compiled again, with a
-   * warning in the log. POPART_CACHE_DIR in the environment turns the cache on, too, and is the
-   * folder if none is given. Non-zero: yes. Since 0.1. */
+   * warning in the log. POPXL_CACHE_DIR or POPART_CACHE_DIR in the environment turns the cache on,
+   * too, and is the folder if none is given. Non-zero: yes. Since 0.1. */
   int32_t enable_engine_caching;
   /* Whether external data may be reached through symbolic and hard links, even if they lead out of
    * the model's folder, as in some download caches. Use this only for trusted models. Non-zero:
    * yes. Since 0.1. */
   int32_t allow_links;
-  /* Folder of the engine cache, which is created if it does not exist. Null: POPART_CACHE_DIR from
-   * the environment, or session_cache. Since 0.1. */
+  /* Folder of the engine cache, which is created if it does not exist. Null: POPXL_CACHE_DIR or
+   * POPART_CACHE_DIR from the environment, or session_cache. Since 0.1. */
   const char* cache_path;
   /* Whether named weights stay separate tensors, which poprt_session_update_weights replaces and
    * the save programs return. Runs are slower, because such weights are not packed ahead of time.
@@ -200,7 +200,8 @@ typedef struct poprt_compiler poprt_compiler;
 
 /* `options` may be null. Errors: invalid_argument (struct_size, a negative size, an unknown
  * precision, duplicate input name, a reserved field, an option by name), not_found (an unknown
- * pass), unimplemented (an option that is not available). Since 0.1. */
+ * pass), unimplemented (an option that is not available), failed_precondition (there is no compiler
+ * library), and those of poprt_plugin_load for custom_library_so_paths. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_create(const poprt_compile_options* options,
                                                             poprt_compiler** out_compiler);
 
@@ -217,9 +218,10 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_file(
  * without such a shape cannot be saved, fused or used by a session (failed_precondition).
  * `options` may be null. They have no effect on a PopEF file, unless `shapes` is on_demand: then
  * the source in the file (embed_source) is compiled at other shapes with the options that the file
- * records, and only cache_path, load and callbacks may be given. The cache is cache_path, else
- * POPART_CACHE_DIR, else $XDG_CACHE_HOME/poprt (~/.cache/poprt). Errors: as poprt_executable_open
- * and poprt_compiler_compile_file; failed_precondition if a PopEF file without a source, or one of
+ * records, and only cache_path, load and the callbacks progress and stop may be given. The cache is
+ * cache_path, else POPXL_CACHE_DIR or POPART_CACHE_DIR, else $XDG_CACHE_HOME/poprt
+ * (~/.cache/poprt). Errors: as poprt_executable_open, poprt_compiler_create and
+ * poprt_compiler_compile_file; failed_precondition if a PopEF file without a source, or one of
  * several shapes, should be compiled. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_load(const char* path,
                                                             const poprt_compile_options* options,
@@ -233,9 +235,11 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_bytes(
 
 /* <functions:compiler> made from capi/functions.toml by tests/lint/functions.py --write */
 /* Compiles a model straight into a PopEF file, which needs less memory than compiling and saving.
- * The file is written completely or not at all. Errors: not_found (there is no such model);
- * data_loss (the file is damaged); unimplemented (an operator, type or opset); invalid_argument (a
- * file that is not ONNX, a shape that is not fixed, or an ill-formed model). Since 0.1. */
+ * The file is written completely or not at all. Errors: not_found (there is no such model, or no
+ * folder for the PopEF file); permission_denied (a file cannot be opened or created); data_loss
+ * (the file is damaged); unimplemented (an operator, type or opset); invalid_argument (a file that
+ * is not ONNX, a shape that is not fixed, or an ill-formed model); resource_exhausted (the disk is
+ * full); cancelled (the caller stopped the compilation). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
     const poprt_compiler* compiler, const char* onnx_path, const char* popef_path);
 /* Converts a model and writes the result as ONNX. With option `check` the original and the
@@ -247,9 +251,11 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
  * (Compiling without converting does neither, and warns.) The compiler keeps the model in memory
  * until it compiles a model, converts another one or is freed. If the same file is compiled next
  * and has not changed, it is not read again, and is converted again only if the result would
- * differ. Errors: not_found (there is no such model); data_loss (the file is damaged; or a check
- * failed); unimplemented (an operator, type or opset); invalid_argument (a file that is not ONNX,
- * or an ill-formed model). Since 0.1. */
+ * differ. Errors: not_found (there is no such model, or no folder for the result);
+ * permission_denied (a file cannot be opened or created); data_loss (the file is damaged; or a
+ * check failed); unimplemented (an operator, type or opset); invalid_argument (a file that is not
+ * ONNX, or an ill-formed model); resource_exhausted (the disk is full); cancelled (the caller
+ * stopped the conversion). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,
                                                                   const char* out_onnx_path);

@@ -156,9 +156,10 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_add_bad_token(poprt_sequenc
  * tokens as a text may have, or the input of the encoder is too long); failed_precondition (the
  * sequence has started). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_start(poprt_sequence* sequence);
-/* Waits for the next token and returns it, or -1 at the end of the text. Errors: deadline_exceeded
- * (there is no token in time); failed_precondition (the sequence has not started, waits for
- * `resume`, or has no token that may be chosen). Since 1.0. */
+/* The next token, for which the call waits; -1 at the end of the text. If a run of the device has
+ * failed, the call after the last token fails with its error. A negative `timeout_ns` means no
+ * limit. Errors: deadline_exceeded (there is no token in time); failed_precondition (the sequence
+ * has not started, waits for `resume`, or has no token that may be chosen). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_next(poprt_sequence* sequence,
                                                           int64_t timeout_ns, int64_t* out_token);
 /* The logarithm of the probability that the model gives the token that was returned last, before
@@ -171,10 +172,10 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_finish_reason(poprt_sequenc
                                                                    poprt_string** out_text);
 /* Ends the text before its next token. Any thread may call it. Since 1.0. */
 POPRT_API void poprt_sequence_cancel(poprt_sequence* sequence);
-/* With the option `wait_for_logits`: waits for the logits of the next token and returns their
- * number, or 0 at the end of the text. Errors: deadline_exceeded (there are no logits in time);
- * failed_precondition (the sequence was started without the option, or has not started).
- * Since 1.0. */
+/* The number of logits of the next token, for which the call waits with the option
+ * `wait_for_logits`; 0 at the end of the text. A negative `timeout_ns` means no limit. Errors:
+ * deadline_exceeded (there are no logits in time); failed_precondition (the sequence was started
+ * without the option, or has not started). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_wait_logits(poprt_sequence* sequence,
                                                                  int64_t timeout_ns,
                                                                  int64_t* out_count);
@@ -205,9 +206,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_append_feature(poprt_sequen
  * failed_precondition (the sequence has started, or continues a saved text). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_read_features(poprt_sequence* sequence,
                                                                    const char* path);
-/* Waits for the end of a beam search and goes to its next text, whose tokens `next` then returns.
- * Returns whether there is one. Errors: failed_precondition (the sequence has not started, or has
- * no token that may be chosen). Since 1.0. */
+/* Whether a beam search has another text. The call waits for the end of the search and goes to that
+ * text, whose tokens `next` then returns. Errors: failed_precondition (the sequence has not
+ * started, or has no token that may be chosen). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_next_text(poprt_sequence* sequence,
                                                                int32_t* out_value);
 /* Writes the text so far to a file: its state on the device, its options and the tokens that were

@@ -70,9 +70,10 @@ class Sequence {
   // tokens as a text may have, or the input of the encoder is too long); failed_precondition (the
   // sequence has started). Since 1.0.
   void start() { detail::check(poprt_sequence_start(handle_.get())); }
-  // Waits for the next token and returns it, or -1 at the end of the text. Throws deadline_exceeded
-  // (there is no token in time); failed_precondition (the sequence has not started, waits for
-  // `resume`, or has no token that may be chosen). Since 1.0.
+  // The next token, for which the call waits; -1 at the end of the text. If a run of the device has
+  // failed, the call after the last token fails with its error. Throws deadline_exceeded (there is
+  // no token in time); failed_precondition (the sequence has not started, waits for `resume`, or
+  // has no token that may be chosen). Since 1.0.
   int64_t next(int64_t timeoutNs) const {
     int64_t value = 0;
     detail::check(poprt_sequence_next(handle_.get(), timeoutNs, &value));
@@ -91,9 +92,9 @@ class Sequence {
   }
   // Ends the text before its next token. Any thread may call it. Since 1.0.
   void cancel() { poprt_sequence_cancel(handle_.get()); }
-  // With the option `wait_for_logits`: waits for the logits of the next token and returns their
-  // number, or 0 at the end of the text. Throws deadline_exceeded (there are no logits in time);
-  // failed_precondition (the sequence was started without the option, or has not started).
+  // The number of logits of the next token, for which the call waits with the option
+  // `wait_for_logits`; 0 at the end of the text. Throws deadline_exceeded (there are no logits in
+  // time); failed_precondition (the sequence was started without the option, or has not started).
   // Since 1.0.
   int64_t waitLogits(int64_t timeoutNs) const {
     int64_t value = 0;
@@ -131,9 +132,9 @@ class Sequence {
   void readFeatures(const std::string& path) {
     detail::check(poprt_sequence_read_features(handle_.get(), path.c_str()));
   }
-  // Waits for the end of a beam search and goes to its next text, whose tokens `next` then returns.
-  // Returns whether there is one. Throws failed_precondition (the sequence has not started, or has
-  // no token that may be chosen). Since 1.0.
+  // Whether a beam search has another text. The call waits for the end of the search and goes to
+  // that text, whose tokens `next` then returns. Throws failed_precondition (the sequence has not
+  // started, or has no token that may be chosen). Since 1.0.
   bool nextText() const {
     int32_t value = 0;
     detail::check(poprt_sequence_next_text(handle_.get(), &value));

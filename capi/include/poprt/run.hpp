@@ -77,7 +77,7 @@ class TypedTensor {
     static_assert(impl::dtypeOf<T>() != POPRT_DTYPE_UNDEFINED, "not a type of tensor elements");
   }
   // Refers to the elements of an object with data() and size(). size() must be the number of
-  // elements of the shape.
+  // elements of the shape, or the number of bytes for types of less than 8 bits.
   template <class Range, class T = std::remove_pointer_t<decltype(std::declval<Range&>().data())>>
   TypedTensor(std::string tensorName, const Range& range, std::vector<int64_t> tensorShape)
       : TypedTensor(std::move(tensorName), static_cast<const T*>(range.data()),

@@ -14,7 +14,8 @@ namespace poprt::capi {
 
 // Returns the source. Its external data is in a temporary folder, which exists as long as
 // Source::owner. Throws failed_precondition if the file has no source; data_loss for locations
-// outside of the folder; resource_exhausted for more than an embedded source may have.
+// outside of the folder; resource_exhausted for more bytes than an embedded source may have;
+// permission_denied if the temporary folder cannot be made.
 ShapeCompiler::Source embedded_source(const runtime::Model& model, const std::string& path);
 
 // The options with which the executable was compiled, for compiling it at other shapes.

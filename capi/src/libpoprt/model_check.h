@@ -27,7 +27,8 @@ Tolerance tolerance_of(std::string_view precision, const runtime::Model& convert
 // Compares the outputs of both models and their real sizes. Returns the report as JSON, with its
 // lines in key `text`. Throws data_loss (an output differs by more than the tolerance or has
 // another size, or the converted model fails; the message contains the place, the difference, the
-// tolerance and the inputs), or failed_precondition (the original fails with all inputs).
+// tolerance and the inputs), failed_precondition (the original fails with all inputs, or lacks an
+// input of the converted model), or invalid_argument (data that does not fit the inputs).
 std::string check_same_results(const CheckedModels& models, const Tolerance& tolerance,
                                const CheckData& data);
 
@@ -39,8 +40,9 @@ struct Layer {
 // Returns a report of the differences of layers. It begins with the largest differences over all
 // inputs, the tolerance of check and the description of the inputs. After an empty line, it
 // contains numbers of each layer with the first inputs, and at the end a table, sorted by
-// decreasing difference. Throws invalid_argument for data with other shapes than the inputs, and
-// data_loss if the converted model fails with all inputs.
+// decreasing difference. Throws invalid_argument for data that does not fit the inputs,
+// failed_precondition as check_same_results(), and data_loss if the converted model fails with all
+// inputs with which the original runs.
 std::string compare_layers(const std::vector<Layer>& layers, const CheckedModels& models,
                            const Tolerance& tolerance, const CheckData& data);
 

@@ -218,11 +218,16 @@ public final class Compiler implements AutoCloseable {
    *
    * @param onnx the ONNX model
    * @param popef the PopEF file to write
-   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: there is no such model
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: there is no such model, or no
+   *     folder for the PopEF file
+   * @throws PoprtException with {@link ErrorCode#PERMISSION_DENIED}: a file cannot be opened or
+   *     created
    * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is damaged
    * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: an operator, type or opset
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: a file that is not ONNX, a
    *     shape that is not fixed, or an ill-formed model
+   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}: the disk is full
+   * @throws PoprtException with {@link ErrorCode#CANCELLED}: the caller stopped the compilation
    * @since 0.1
    */
   public void compileToPopef(Path onnx, Path popef) {
@@ -234,12 +239,17 @@ public final class Compiler implements AutoCloseable {
    *
    * @param onnx the ONNX model
    * @param out the ONNX model to write
-   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: there is no such model
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: there is no such model, or no
+   *     folder for the result
+   * @throws PoprtException with {@link ErrorCode#PERMISSION_DENIED}: a file cannot be opened or
+   *     created
    * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is damaged; or a check
    *     failed
    * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: an operator, type or opset
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: a file that is not ONNX, or
    *     an ill-formed model
+   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}: the disk is full
+   * @throws PoprtException with {@link ErrorCode#CANCELLED}: the caller stopped the conversion
    * @since 0.1
    */
   public void convert(Path onnx, Path out) {

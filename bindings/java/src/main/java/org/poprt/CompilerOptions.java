@@ -156,8 +156,8 @@ public final class CompilerOptions {
   }
 
   /**
-   * The passes stop after this number of rewrites. A search over the limit finds a rewrite that is
-   * wrong.
+   * The passes stop after this number of rewrites. A bisection of the limit finds the rewrite that
+   * makes a result wrong.
    *
    * @param value 0, the default: no limit
    * @return this
@@ -223,8 +223,8 @@ public final class CompilerOptions {
    * Whether to use the engine cache. A model is compiled once; later compilations map the file that
    * the cache folder has under the hash of the model (including external data), the options and the
    * version. If the file is damaged or has another content, the model is compiled again, with a
-   * warning in the log. POPART_CACHE_DIR in the environment turns the cache on, too, and is the
-   * folder if none is given.
+   * warning in the log. POPXL_CACHE_DIR or POPART_CACHE_DIR in the environment turns the cache on,
+   * too, and is the folder if none is given.
    *
    * @param on default false
    * @return this
@@ -251,7 +251,8 @@ public final class CompilerOptions {
   /**
    * Folder of the engine cache, which is created if it does not exist.
    *
-   * @param value "", the default: POPART_CACHE_DIR from the environment, or session_cache
+   * @param value "", the default: POPXL_CACHE_DIR or POPART_CACHE_DIR from the environment, or
+   *     session_cache
    * @return this
    * @since 1.0
    */

@@ -168,7 +168,8 @@ public final class Sequence implements AutoCloseable {
   }
 
   /**
-   * Waits for the next token and returns it, or -1 at the end of the text.
+   * The next token, for which the call waits; -1 at the end of the text. If a run of the device has
+   * failed, the call after the last token fails with its error.
    *
    * @param timeoutNs how long to wait, in nanoseconds; negative: without limit
    * @return a number
@@ -222,8 +223,8 @@ public final class Sequence implements AutoCloseable {
   }
 
   /**
-   * With the option {@code wait_for_logits}: waits for the logits of the next token and returns
-   * their number, or 0 at the end of the text.
+   * The number of logits of the next token, for which the call waits with the option
+   * {@code wait_for_logits}; 0 at the end of the text.
    *
    * @param timeoutNs how long to wait, in nanoseconds; negative: without limit
    * @return a number
@@ -337,8 +338,8 @@ public final class Sequence implements AutoCloseable {
   }
 
   /**
-   * Waits for the end of a beam search and goes to its next text, whose tokens {@code next} then
-   * returns. Returns whether there is one.
+   * Whether a beam search has another text. The call waits for the end of the search and goes to
+   * that text, whose tokens {@code next} then returns.
    *
    * @return true or false
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has not
