@@ -48,7 +48,8 @@ public final class Anchor {
   }
 
   /**
-   * Its dimensions.
+   * Its dimensions. One is -1 if runs may have any size there, because the shapes are compiled on
+   * demand.
    *
    * @return a copy; empty for a scalar
    */
@@ -59,7 +60,7 @@ public final class Anchor {
   /**
    * Product of the dimensions.
    *
-   * @return number of elements
+   * @return number of elements; meaningless if a dimension is -1
    */
   public long elementCount() {
     long count = 1;
@@ -70,7 +71,7 @@ public final class Anchor {
   /**
    * Bytes that a run reads or writes for it.
    *
-   * @return number of bytes
+   * @return number of bytes; 0 if a dimension is -1
    */
   public long byteSize() {
     return byteSize;

@@ -72,8 +72,9 @@ public final class Compiler implements AutoCloseable {
    *
    * @param options they are copied
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (an option), {@link
-   *     ErrorCode#NOT_FOUND} (a pass) or {@link ErrorCode#FAILED_PRECONDITION} (the native compiler
-   *     is not installed)
+   *     ErrorCode#NOT_FOUND} (a pass or a plug-in), {@link ErrorCode#UNIMPLEMENTED} (an option that
+   *     is not available) or {@link ErrorCode#FAILED_PRECONDITION} (the native compiler is not
+   *     installed)
    */
   public Compiler(CompilerOptions options) {
     listeners = new Listeners(options);
@@ -126,9 +127,10 @@ public final class Compiler implements AutoCloseable {
    *
    * @param onnx the model
    * @return the compiled model
-   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#DATA_LOSS}
-   *     (damaged), {@link ErrorCode#UNIMPLEMENTED} (an operator, type or opset) or {@link
-   *     ErrorCode#INVALID_ARGUMENT} (not ONNX, a shape that is not fixed, an ill-formed model)
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#PERMISSION_DENIED},
+   *     {@link ErrorCode#DATA_LOSS} (damaged), {@link ErrorCode#UNIMPLEMENTED} (an operator, type or
+   *     opset) or {@link ErrorCode#INVALID_ARGUMENT} (not ONNX, a shape that is not fixed, an
+   *     ill-formed model)
    */
   public Executable compile(Path onnx) {
     return compiled(raw -> raw.compile_file(onnx.toString()));

@@ -54,7 +54,8 @@ public final class DeviceManager implements AutoCloseable {
    *
    * @param numIpus its IPUs
    * @return the device
-   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all are busy
+   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} (all are busy), {@link
+   *     ErrorCode#NOT_FOUND} (fewer are visible) or {@link ErrorCode#INVALID_ARGUMENT} (the number)
    */
   public Device getDevice(long numIpus) {
     try (Use<RawDeviceManager> use = handle.use()) {
@@ -80,8 +81,9 @@ public final class DeviceManager implements AutoCloseable {
    *
    * @param request the requirements
    * @return the device
-   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (no device can ever be suitable) or
-   * {@link ErrorCode#UNAVAILABLE} (the suitable devices are busy)
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (no device can ever be suitable),
+   * {@link ErrorCode#UNAVAILABLE} (the suitable devices are busy) or {@link
+   * ErrorCode#INVALID_ARGUMENT} (the request)
    */
   public Device acquire(DeviceRequest request) {
     RawDeviceRequest raw = new RawDeviceRequest();

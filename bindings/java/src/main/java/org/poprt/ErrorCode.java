@@ -4,7 +4,7 @@ package org.poprt;
 public enum ErrorCode {
   /** A run was cancelled, or its runner was stopped. */
   CANCELLED(1),
-  /** A code that this version of the classes does not know. */
+  /** An unknown error of a device, or a code that this version of the classes does not know. */
   UNKNOWN(2),
   /** An argument is wrong: a size, a shape, a type, an ill-formed model. */
   INVALID_ARGUMENT(3),
@@ -20,15 +20,15 @@ public enum ErrorCode {
   RESOURCE_EXHAUSTED(8),
   /** The state does not allow the call: another version, a device in use, profiling that is off. */
   FAILED_PRECONDITION(9),
-  /** The operation was aborted. */
+  /** The operation was aborted, for example a run by an error of the program on the device. */
   ABORTED(10),
   /** A number is out of its range. */
   OUT_OF_RANGE(11),
   /** An operator, type or opset that the library does not support. */
   UNIMPLEMENTED(12),
-  /** An error of the library. */
+  /** An error of the library, or one of a device that cannot be repaired. */
   INTERNAL(13),
-  /** All devices are busy; trying again later may help. */
+  /** All devices are busy, or a device must be reset; trying again later may help. */
   UNAVAILABLE(14),
   /** A file is damaged, or has another format. */
   DATA_LOSS(15);

@@ -32,8 +32,10 @@ public final class Executable implements AutoCloseable {
    *
    * @param file a PopEF file
    * @return the model
-   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#DATA_LOSS} (not a
-   *     PopEF file, damaged) or {@link ErrorCode#FAILED_PRECONDITION} (another version)
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#PERMISSION_DENIED},
+   *     {@link ErrorCode#INVALID_ARGUMENT} (a folder, device or pipe), {@link ErrorCode#DATA_LOSS}
+   *     (not a PopEF file, damaged) or {@link ErrorCode#FAILED_PRECONDITION} (another version, or
+   *     several executables in one file)
    */
   public static Executable open(Path file) {
     return new Executable(RawExecutable.open_file(file.toString()));
@@ -41,7 +43,8 @@ public final class Executable implements AutoCloseable {
 
   /**
    * Opens a PopEF file, or compiles an ONNX model. The result is stored in a cache ({@code
-   * POPART_CACHE_DIR}, else {@code ~/.cache/poprt}), and later calls use it.
+   * POPXL_CACHE_DIR} or {@code POPART_CACHE_DIR}, else {@code ~/.cache/poprt}), and later calls use
+   * it.
    *
    * @param file a PopEF file or an ONNX model
    * @return the model
@@ -109,7 +112,11 @@ public final class Executable implements AutoCloseable {
    *
    * @param executables may be closed afterwards
    * @return the fused executable
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (none, or one that is fused)
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (none, too many, or one that is
+   *     fused, has several shapes, replicas, a feed or another number of batches per step), {@link
+   *     ErrorCode#FAILED_PRECONDITION} (one has no shape that was compiled ahead), {@link
+   *     ErrorCode#UNIMPLEMENTED} (several IPUs with load or save programs) or {@link
+   *     ErrorCode#RESOURCE_EXHAUSTED}
    * @since 1.0
    */
   public static Executable fuse(List<Executable> executables) {

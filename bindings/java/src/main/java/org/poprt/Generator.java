@@ -33,7 +33,8 @@ public final class Generator implements AutoCloseable {
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#DATA_LOSS} (a damaged
    *     file), {@link ErrorCode#UNIMPLEMENTED} (an operator, or inputs and outputs without a known
    *     meaning), {@link ErrorCode#INVALID_ARGUMENT} (options), {@link
-   *     ErrorCode#FAILED_PRECONDITION} (a PopEF file that is not for a generator)
+   *     ErrorCode#FAILED_PRECONDITION} (a PopEF file that is not for a generator), {@link
+   *     ErrorCode#UNAVAILABLE} (all devices are busy) or {@link ErrorCode#RESOURCE_EXHAUSTED}
    */
   public Generator(Path model, GeneratorOptions options) {
     RawGenerator raw =

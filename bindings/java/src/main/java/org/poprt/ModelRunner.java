@@ -35,7 +35,7 @@ public class ModelRunner implements AutoCloseable {
    * Acquires any free device and loads the model.
    *
    * @param executable the model; it may be closed afterwards
-   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all devices are busy
+   * @throws PoprtException as {@link #ModelRunner(Executable, RuntimeConfig)}
    */
   public ModelRunner(Executable executable) {
     this(executable, new RuntimeConfig());
@@ -46,8 +46,12 @@ public class ModelRunner implements AutoCloseable {
    *
    * @param executable the model; it may be closed afterwards
    * @param config how to run; it is copied
-   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} if all devices are busy, {@link
-   * ErrorCode#FAILED_PRECONDITION} if another runner uses the given device
+   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} (all devices are busy), {@link
+   *     ErrorCode#NOT_FOUND} (no such replica, input or suitable device), {@link
+   *     ErrorCode#FAILED_PRECONDITION} (another runner uses the given device, a kernel is missing,
+   *     or the options do not suit the executable), {@link ErrorCode#INVALID_ARGUMENT} (options),
+   *     {@link ErrorCode#DATA_LOSS} (a damaged file, with {@link RuntimeConfig#verify}) or {@link
+   *     ErrorCode#RESOURCE_EXHAUSTED} (memory, threads)
    */
   public ModelRunner(Executable executable, RuntimeConfig config) {
     this(create(executable, config, RawRunner::new));
@@ -154,8 +158,10 @@ public class ModelRunner implements AutoCloseable {
    *
    * @param bindings the memory of inputs and outputs
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (a name), {@link
-   *     ErrorCode#INVALID_ARGUMENT} (missing, given twice, a wrong size) or {@link
-   *     ErrorCode#CANCELLED} (the runner was stopped)
+   *     ErrorCode#INVALID_ARGUMENT} (missing, given twice, a wrong size), {@link
+   *     ErrorCode#CANCELLED} (the runner was stopped), or the error of the device: {@link
+   *     ErrorCode#ABORTED}, {@link ErrorCode#UNAVAILABLE}, {@link ErrorCode#INTERNAL}, {@link
+   *     ErrorCode#UNKNOWN} or {@link ErrorCode#FAILED_PRECONDITION}
    */
   public void execute(Bindings bindings) {
     try (Use<RawBindings> memory = bindings.use();

@@ -36,7 +36,7 @@ public final class Session implements AutoCloseable {
    * Acquires any free device and loads the model.
    *
    * @param executable the model; it may be closed afterwards
-   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all devices are busy
+   * @throws PoprtException as {@link #Session(Executable, SessionOptions)}
    */
   public Session(Executable executable) {
     this(executable, new SessionOptions());
@@ -47,8 +47,11 @@ public final class Session implements AutoCloseable {
    *
    * @param executable the model; it may be closed afterwards
    * @param options options, which are copied
-   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all devices are busy, {@link
-   *     ErrorCode#FAILED_PRECONDITION} when another session uses the given one exclusively
+   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} (all devices are busy), {@link
+   *     ErrorCode#NOT_FOUND} (no suitable device exists), {@link ErrorCode#FAILED_PRECONDITION}
+   *     (another session uses the given one exclusively, it does not suit the executable, or a
+   *     kernel is missing), {@link ErrorCode#INVALID_ARGUMENT} (options) or {@link
+   *     ErrorCode#RESOURCE_EXHAUSTED}
    */
   public Session(Executable executable, SessionOptions options) {
     RawSession raw = create(executable, options);

@@ -32,7 +32,8 @@ public final class Tensor {
    * A tensor of a buffer, which is only copied if it is on the heap.
    *
    * @param buffer elements row by row, from its position to its limit
-   * @param shape dimensions, which a run compares with those of the input
+   * @param shape dimensions, which a run compares with those of the input; for a scalar {@code new
+   *     long[0]}, because a call without dimensions selects {@link #of(Object)}
    * @return the tensor
    */
   public static Tensor of(Buffer buffer, long... shape) {
