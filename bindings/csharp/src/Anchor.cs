@@ -12,7 +12,7 @@ namespace Poprt
         F32 = 1,
         /// <summary>double</summary>
         F64 = 2,
-        /// <summary>ushort with <see cref="Float16"/>, or any type of 2 bytes such as Half.</summary>
+        /// <summary>ushort with <see cref="Float16"/>, or System.Half.</summary>
         F16 = 3,
         /// <summary>The upper half of a float: ushort.</summary>
         BF16 = 4,
@@ -101,13 +101,14 @@ namespace Poprt
         /// <summary>The name of the type in the C library and in messages, such as "f32".</summary>
         public string DataTypeName { get; }
 
-        /// <summary>Its dimensions; empty for a scalar.</summary>
+        /// <summary>Its dimensions; empty for a scalar. One is -1 if runs may have any size there, because the shapes are
+        /// compiled on demand.</summary>
         public IReadOnlyList<long> Shape
         {
             get { return Array.AsReadOnly(shape); }
         }
 
-        /// <summary>Product of the dimensions.</summary>
+        /// <summary>Product of the dimensions; meaningless if one is -1.</summary>
         public long ElementCount
         {
             get
@@ -118,7 +119,7 @@ namespace Poprt
             }
         }
 
-        /// <summary>The number of bytes that a run reads or writes for the anchor.</summary>
+        /// <summary>The number of bytes that a run reads or writes for the anchor; 0 if a dimension is -1.</summary>
         public long ByteSize { get; }
 
         /// <summary>A description such as "x f32[2,4]".</summary>

@@ -236,8 +236,8 @@ namespace Poprt
         private readonly Listeners listeners;
 
         /// <summary>Creates a compiler with options; null means the defaults.</summary>
-        /// <exception cref="PoprtException">InvalidArgument: an option; NotFound: a pass; FailedPrecondition: the
-        /// native compiler is not installed.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: an option; NotFound: a pass or a plug-in; Unimplemented: an
+        /// option that is not available; FailedPrecondition: the native compiler is not installed.</exception>
         public Compiler(CompilerOptions options = null)
         {
             options = options ?? new CompilerOptions();
@@ -271,8 +271,8 @@ namespace Poprt
         }
 
         /// <summary>Reads an ONNX file, converts and compiles it.</summary>
-        /// <exception cref="PoprtException">NotFound; DataLoss: damaged; Unimplemented: an operator, type or opset;
-        /// InvalidArgument: not ONNX, a shape that is not fixed, an ill-formed model.</exception>
+        /// <exception cref="PoprtException">NotFound; PermissionDenied; DataLoss: damaged; Unimplemented: an operator, type
+        /// or opset; InvalidArgument: not ONNX, a shape that is not fixed, an ill-formed model.</exception>
         public Executable Compile(string onnxPath)
         {
             return Compiled(() => raw.compile_file(onnxPath));

@@ -40,7 +40,8 @@ namespace Poprt
         }
 
         /// <summary>Acquires a free device, without waiting.</summary>
-        /// <exception cref="PoprtException">Unavailable: all are busy.</exception>
+        /// <exception cref="PoprtException">Unavailable: all are busy; NotFound: fewer IPUs are visible; InvalidArgument: the
+        /// number.</exception>
         public Device GetDevice(long numIpus = 1)
         {
             return new Device(raw.get_device(numIpus));
@@ -66,7 +67,7 @@ namespace Poprt
 
         /// <summary>Acquires a requested device; waits as the request specifies.</summary>
         /// <exception cref="PoprtException">NotFound: no device can ever be suitable; Unavailable: the suitable devices
-        /// are busy.</exception>
+        /// are busy; InvalidArgument: the request.</exception>
         public Device Acquire(DeviceRequest request)
         {
             using (var rawRequest = new RawDeviceRequest())

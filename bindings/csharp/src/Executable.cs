@@ -40,8 +40,8 @@ namespace Poprt
         /// Maps a PopEF file. Weights are used in the map, so do not change the file while it is used (replacing it by
         /// renaming is safe).
         /// </summary>
-        /// <exception cref="PoprtException">NotFound; DataLoss: not a PopEF file, damaged; FailedPrecondition: another
-        /// version.</exception>
+        /// <exception cref="PoprtException">NotFound; PermissionDenied; InvalidArgument: a folder, device or pipe; DataLoss:
+        /// not a PopEF file, damaged; FailedPrecondition: another version, or several executables in one file.</exception>
         public static Executable Open(string path)
         {
             return new Executable(RawExecutable.open_file(path));
@@ -49,7 +49,7 @@ namespace Poprt
 
         /// <summary>
         /// Opens a PopEF file, or compiles an ONNX model with options. The result is stored in CachePath, else
-        /// POPART_CACHE_DIR, else ~/.cache/poprt, and later calls use it. Since 1.0.
+        /// POPXL_CACHE_DIR or POPART_CACHE_DIR, else ~/.cache/poprt, and later calls use it. Since 1.0.
         /// </summary>
         /// <exception cref="PoprtException">As Open and Compiler.Compile.</exception>
         public static Executable Load(string path, CompilerOptions options = null)
@@ -87,7 +87,9 @@ namespace Poprt
         /// <summary>Makes one executable of several. Inputs and outputs of the first are called graph0/NAME, of the
         /// second graph1/NAME and so on. Equal weights are stored once. A ModelRunner selects the one by the names of a
         /// request. Since 1.0.</summary>
-        /// <exception cref="PoprtException">InvalidArgument: none, or one that is fused.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: none, too many, or one that is fused, has several shapes,
+        /// replicas, a feed or another number of batches per step; FailedPrecondition: one has no shape that was compiled
+        /// ahead; Unimplemented: several IPUs with load or save programs; ResourceExhausted.</exception>
         public static Executable Fuse(IEnumerable<Executable> executables)
         {
             var held = new List<SafeHandle>();

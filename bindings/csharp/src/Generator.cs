@@ -51,7 +51,7 @@ namespace Poprt
         /// </summary>
         /// <exception cref="PoprtException">NotFound; DataLoss: a damaged file; Unimplemented: an operator, or inputs
         /// and outputs without a known meaning; InvalidArgument: options; FailedPrecondition: a PopEF file that is not
-        /// for a generator.</exception>
+        /// for a generator; Unavailable: all devices are busy; ResourceExhausted.</exception>
         public Generator(string path, GeneratorOptions options = null)
         {
             GeneratorOptions o = options ?? new GeneratorOptions();

@@ -20,8 +20,9 @@ namespace Poprt
         }
 
         /// <summary>
-        /// The number of bytes that these classes have copied for runs. It is zero because memory is pinned and used in
-        /// place. The counter exists for comparison with other languages.
+        /// The number of bytes that these classes have copied between memory of the program and memory of runs. It is zero
+        /// because memory is pinned and used in place. Outputs that Run copies to new arrays are not counted. The counter
+        /// exists for comparison with other languages.
         /// </summary>
         public static long BytesCopied
         {

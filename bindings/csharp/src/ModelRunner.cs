@@ -245,8 +245,10 @@ namespace Poprt
         private readonly RawRunner raw;
 
         /// <summary>Acquires a device and loads the model, which may be disposed of afterwards.</summary>
-        /// <exception cref="PoprtException">Unavailable: all devices are busy; FailedPrecondition: another runner uses
-        /// the given device.</exception>
+        /// <exception cref="PoprtException">Unavailable: all devices are busy; NotFound: no such replica, input or suitable
+        /// device; FailedPrecondition: another runner uses the given device, a kernel is missing, or the options do not
+        /// suit the executable; InvalidArgument: options; DataLoss: a damaged file, with Verify; ResourceExhausted:
+        /// memory, threads.</exception>
         public ModelRunner(Executable executable, RuntimeConfig config = null)
             : this(Create(executable, config, (model, options) => new RawRunner(model, options)))
         {
@@ -306,7 +308,8 @@ namespace Poprt
 
         /// <summary>Runs the model once. Every input and output must be bound. Thread-safe: calls take turns.</summary>
         /// <exception cref="PoprtException">NotFound: a name; InvalidArgument: missing, given twice, a wrong size;
-        /// Cancelled: the runner was stopped.</exception>
+        /// Cancelled: the runner was stopped; the error of the device: Aborted, Unavailable, Internal, Unknown or
+        /// FailedPrecondition.</exception>
         public void Execute(Bindings bindings)
         {
             raw.execute(Argument.Given(bindings, nameof(bindings)).Raw);

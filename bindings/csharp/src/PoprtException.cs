@@ -7,7 +7,7 @@ namespace Poprt
     {
         /// <summary>A run was cancelled, or its runner was stopped.</summary>
         Cancelled = 1,
-        /// <summary>A code that this version of the classes does not know.</summary>
+        /// <summary>An unknown error of a device, or a code that this version of the classes does not know.</summary>
         Unknown = 2,
         /// <summary>An argument is wrong: a size, a shape, a type, an ill-formed model.</summary>
         InvalidArgument = 3,
@@ -24,15 +24,15 @@ namespace Poprt
         /// <summary>The state does not allow the call: another version, a device in use, profiling that is
         /// off.</summary>
         FailedPrecondition = 9,
-        /// <summary>The operation was aborted.</summary>
+        /// <summary>The operation was aborted, for example a run by an error of the program on the device.</summary>
         Aborted = 10,
         /// <summary>A number is out of its range.</summary>
         OutOfRange = 11,
         /// <summary>An operator, type or opset that the library does not support.</summary>
         Unimplemented = 12,
-        /// <summary>An error of the library.</summary>
+        /// <summary>An error of the library, or one of a device that cannot be repaired.</summary>
         Internal = 13,
-        /// <summary>All devices are busy; trying again later may help.</summary>
+        /// <summary>All devices are busy, or a device must be reset; trying again later may help.</summary>
         Unavailable = 14,
         /// <summary>A file is damaged, or has another format.</summary>
         DataLoss = 15

@@ -26,8 +26,9 @@ namespace Poprt
         private QueueManager queues;
 
         /// <summary>Creates a session of a model, which may be disposed of afterwards.</summary>
-        /// <exception cref="PoprtException">Unavailable: all devices are busy; FailedPrecondition: another session uses
-        /// the given device exclusively.</exception>
+        /// <exception cref="PoprtException">Unavailable: all devices are busy; NotFound: no suitable device exists;
+        /// FailedPrecondition: another session uses the given device exclusively, the device does not suit the
+        /// executable, or a kernel is missing; InvalidArgument: options; ResourceExhausted.</exception>
         public Session(Executable executable, SessionOptions options = null)
         {
             Argument.Given(executable, nameof(executable));

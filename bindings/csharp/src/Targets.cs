@@ -81,7 +81,8 @@ namespace Poprt
             targets.TryRemove(number, out gone);
         }
 
-        /// <summary>Adds a source of PopEF data, which is kept until native code has released it.</summary>
+        /// <summary>Adds a source of PopEF data, which is kept until native code has released it and another source is
+        /// added.</summary>
         internal static long AddSource(Stream source)
         {
             Stream gone;
