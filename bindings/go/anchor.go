@@ -53,11 +53,11 @@ func (d DType) Bits() int { return native.Raw_dtype_bits(int(d)) }
 type Anchor struct {
 	Name  string
 	DType DType
-	Shape []int64 // empty for a scalar
-	Bytes int64   // memory that a run reads or writes
+	Shape []int64 // empty for a scalar; -1: runs may have any size there, because the shapes are compiled on demand
+	Bytes int64   // memory that a run reads or writes; 0 if a dimension is -1
 }
 
-// Elements is the number of elements.
+// Elements is the number of elements. It is meaningless if a dimension is -1.
 func (a Anchor) Elements() int64 {
 	n := int64(1)
 	for _, d := range a.Shape {

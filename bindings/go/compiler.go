@@ -229,8 +229,10 @@ func withOptions(options *CompileOptions, use func(native.RawCompileOptions) err
 	return err
 }
 
-// Compile reads an ONNX file, converts and compiles it. Errors: NotFound, DataLoss (damaged), Unimplemented (an
-// operator; the message names it), InvalidArgument (not ONNX, or a shape that is not fixed).
+// Compile reads an ONNX file, converts and compiles it. Errors: NotFound (the file, a pass or a plug-in),
+// PermissionDenied, DataLoss (damaged), Unimplemented (an operator, type, opset or option; the message names it),
+// InvalidArgument (an option, not ONNX, a shape that is not fixed, or an ill-formed model), FailedPrecondition (the
+// compiler is not installed).
 func Compile(onnxPath string, options *CompileOptions) (e *Executable, err error) {
 	err = withCompiler(options, func(c native.RawCompiler) error {
 		var failure uintptr
@@ -289,7 +291,8 @@ func IOStatistics(onnxPath string) (text string, err error) {
 }
 
 // FuseModels writes several ONNX models as one. Compiling it is equivalent to [FuseExecutables]. Errors:
-// InvalidArgument (none, or one that is fused), Unimplemented (opsets that cannot be converted to one). Since 1.0.
+// InvalidArgument (none, one that is fused, or two versions of another domain), Unimplemented (opsets that cannot be
+// converted to one), and those of reading and writing ONNX. Since 1.0.
 func FuseModels(onnxPaths []string, outPath string) error {
 	models := native.NewRawOpenOptions()
 	defer native.DeleteRawOpenOptions(models)

@@ -61,7 +61,7 @@ func (m *DeviceManager) DeviceIDs() []int64 {
 // HardwareVersion is the emulated version, "ipu21".
 func (m *DeviceManager) HardwareVersion() string { return m.version }
 
-// Device acquires a free device. Errors: Unavailable (all are busy).
+// Device acquires a free device. Errors: Unavailable (all are busy), NotFound (none is visible).
 func (m *DeviceManager) Device() (*Device, error) {
 	return m.get(func(raw native.RawDeviceManager, failure *uintptr) native.RawDevice {
 		return raw.Get_device(1, failure)
@@ -95,7 +95,7 @@ const (
 )
 
 // Acquire acquires a requested device. Errors: NotFound (no device can ever be suitable), Unavailable (the suitable
-// devices are busy).
+// devices are busy), InvalidArgument (the request).
 func (m *DeviceManager) Acquire(request DeviceRequest) (*Device, error) {
 	if request.IPUVersion < math.MinInt32 || request.IPUVersion > math.MaxInt32 {
 		return nil, invalid(fmt.Sprintf("there is no IPU version %d", request.IPUVersion))

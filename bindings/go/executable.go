@@ -28,7 +28,8 @@ func newExecutable(raw native.RawExecutable, err uintptr) (*Executable, error) {
 }
 
 // Open maps a PopEF file and checks it. Do not change the file while it is in use; replacing it by rename is safe.
-// Errors: NotFound, PermissionDenied, DataLoss, FailedPrecondition (another version).
+// Errors: NotFound, PermissionDenied, InvalidArgument (a folder, device or pipe), DataLoss (not a PopEF file, damaged),
+// FailedPrecondition (another version, or several executables in one file).
 func Open(path string) (*Executable, error) {
 	var err uintptr
 	return newExecutable(native.RawExecutableOpen_file(path, &err), err)
@@ -40,7 +41,7 @@ type OpenOptions struct {
 	Executable        string // its name if there are several
 }
 
-// OpenFiles opens several files, in any order, that form one model.
+// OpenFiles opens several files, in any order, that form one model. Errors: as [Open].
 func OpenFiles(paths []string, options OpenOptions) (*Executable, error) {
 	o := native.NewRawOpenOptions()
 	defer native.DeleteRawOpenOptions(o)
@@ -55,7 +56,9 @@ func OpenFiles(paths []string, options OpenOptions) (*Executable, error) {
 
 // FuseExecutables makes one executable of several: inputs and outputs of the first are called graph0/NAME, of the
 // second graph1/NAME and so on. Equal weights are stored once. A [Runner] selects the one by the names of a request.
-// Errors: InvalidArgument (none, or one that is fused). Since 1.0.
+// Errors: InvalidArgument (none, too many, or one that is fused, has several shapes, replicas, a feed or another number
+// of batches per step), FailedPrecondition (one has no shape that was compiled ahead), Unimplemented (several IPUs with
+// load or save programs), ResourceExhausted. Since 1.0.
 func FuseExecutables(executables []*Executable) (*Executable, error) {
 	list := native.NewRawExecutables()
 	defer native.DeleteRawExecutables(list)
@@ -102,7 +105,7 @@ func (e *Executable) PopEFModel() (*PopEFModel, error) {
 	return newPopEFModel(model, nil)
 }
 
-// OpenBytes opens a PopEF file in memory. The bytes are copied.
+// OpenBytes opens a PopEF file in memory. The bytes are copied. Errors: DataLoss, FailedPrecondition (as [Open]).
 func OpenBytes(data []byte) (*Executable, error) {
 	address, keep := address(data)
 	defer runtime.KeepAlive(keep)

@@ -29,7 +29,7 @@ type Generator struct {
 // NewGenerator compiles and loads a model: a folder of onnxruntime-genai or optimum, an ONNX file with past and present
 // keys and values, or a PopEF file of [Generator.Save]. Errors: NotFound, DataLoss (a damaged file), Unimplemented (an
 // operator, or inputs and outputs without a known meaning), InvalidArgument (options), FailedPrecondition (a PopEF file
-// that is not for a generator). Since 1.0.
+// that is not for a generator), Unavailable (all devices are busy), ResourceExhausted. Since 1.0.
 func NewGenerator(path string, options *GeneratorOptions) (*Generator, error) {
 	o := GeneratorOptions{}
 	if options != nil {

@@ -1,8 +1,8 @@
 // Package poprt compiles ONNX models ahead of time and runs them on emulated IPUs.
 //
 // Objects with a Close method may be closed at any time and in any order, also while another goroutine uses them. An
-// object that is not closed is released when it is no longer reachable. All methods may be called by any number of
-// goroutines.
+// object that is not closed is released when it is no longer reachable. Methods may be called by any number of
+// goroutines, except those of [Sequence] and [LightRunner].
 //
 // The package needs libpoprt and its pkg-config file at build time, and cgo.
 package poprt

@@ -203,8 +203,10 @@ type Runner struct {
 	hasData         []bool // for each input
 }
 
-// NewRunner acquires a device and loads the executable. Errors: Unavailable (no free device), FailedPrecondition (the
-// device is in use), InvalidArgument (options).
+// NewRunner acquires a device and loads the executable. Errors: Unavailable (no free device), NotFound (no such replica,
+// input or suitable device), FailedPrecondition (the device is in use, a kernel is missing, or the options do not suit
+// the executable), InvalidArgument (options), DataLoss (a damaged file, with RunnerOptions.Verify), ResourceExhausted
+// (memory, threads).
 func NewRunner(executable *Executable, options *RunnerOptions) (*Runner, error) {
 	return newRunner(executable, options, native.NewRawRunner)
 }
@@ -387,7 +389,7 @@ func (r *Runner) ReplicaCounters(replica int) (RunnerCounters, error) {
 
 // Execute runs the model once. The outputs' slices are written when it returns. Slices are used in place. Errors:
 // NotFound (a name), InvalidArgument (missing, given twice, another type, size or, of [Shaped], shape), Cancelled
-// (stopped).
+// (stopped), and those of the device: Aborted, Unavailable, Internal, Unknown, FailedPrecondition.
 func (r *Runner) Execute(inputs, outputs []Tensor) error {
 	b, err := r.Bind(inputs, outputs)
 	if err != nil {

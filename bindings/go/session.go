@@ -144,8 +144,9 @@ type Session struct {
 	panicked any
 }
 
-// NewSession acquires a device and loads the executable. Errors: Unavailable (no free device), FailedPrecondition
-// (another session uses the device exclusively), InvalidArgument (options).
+// NewSession acquires a device and loads the executable. Errors: Unavailable (no free device), NotFound (no suitable
+// device exists), FailedPrecondition (another session uses the device exclusively, the device does not suit the
+// executable, or a kernel is missing), InvalidArgument (options), ResourceExhausted.
 func NewSession(executable *Executable, options *SessionOptions) (*Session, error) {
 	if options == nil {
 		options = &SessionOptions{}
