@@ -3,8 +3,8 @@
 Usage: package.py --build BUILD_FOLDER --out FOLDER [--cmake CMAKE]
 
 The wheel contains all parts that a Linux system lacks. One wheel is for CPython 3.9 and newer, and for the C libraries
-in its name. The sdist contains SWIG's wrapper and needs a C++ compiler, libpoprt-dev and NumPy. It is a PEP 517 tree
-with build_backend.py as its backend. The same build makes the same bytes."""
+in its name. The sdist contains SWIG's wrapper and needs a C++ compiler, Python.h, pkg-config and libpoprt-dev. It is
+a PEP 517 tree with build_backend.py as its backend. The same build makes the same bytes."""
 
 import argparse
 import base64

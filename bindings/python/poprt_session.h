@@ -15,7 +15,7 @@ namespace poprt_python {
 // arguments. It does not raise and is never freed.
 inline PyObject* session_dispatch = nullptr;
 
-// The numbers of model_runtime/session.py.
+// The numbers of model_runtime/_callbacks.py.
 enum SessionFn { kAccepts, kTimeout, kPrefetch, kFetch, kComplete, kInvalidate, kInterrupt };
 
 // Acquires the GIL on a thread that called the library, unless the interpreter has exited. Keeps an

@@ -46,7 +46,8 @@ def version() -> str:
 
 
 def bytes_copied() -> int:
-    """The number of bytes that were copied between arrays and memory of runs, for inputs that were not contiguous."""
+    """The number of bytes of inputs that were copied for runs, because they were not contiguous or were converted between
+    32-bit and 64-bit integers."""
     return _raw.raw_bytes_copied()
 
 

@@ -72,7 +72,8 @@ def numpy_dtype(data_type: DataType) -> np.dtype[Any]:
 
 
 class DataDesc:
-    """The description of an input or output: ``name``, ``shape``, ``data_type``, ``size_in_bytes``."""
+    """The description of an input or output: ``name``, ``shape``, ``data_type``, ``size_in_bytes``. A dimension is -1 if
+    runs may have any size there, because the shapes are compiled on demand; ``size_in_bytes`` is then 0."""
 
     __slots__ = ("name", "shape", "data_type", "size_in_bytes", "popef_contains_tensor_data")
 
@@ -95,7 +96,7 @@ class DataDesc:
         return numpy_dtype(self.data_type)
 
     def empty(self) -> np.ndarray[Any, Any]:
-        """Returns an uninitialised array for it."""
+        """Returns an uninitialised array for it. Raises ValueError if a dimension is -1."""
         return np.empty(self.shape, self.numpy_data_type())
 
     def __repr__(self) -> str:

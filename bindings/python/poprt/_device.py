@@ -94,7 +94,8 @@ class DeviceManager:
         return self._raw.device_count()
 
     def get_device(self, num_ipus: int = 1) -> Device:
-        """Returns a free device. Raises UnavailableError if all are busy."""
+        """Returns a free device. Raises UnavailableError (all are busy), NotFoundError (fewer IPUs are visible) and
+        InvalidArgumentError (the number)."""
         return Device(self._raw.get_device(num_ipus))
 
     def get_specific_device(self, device_id: int) -> Device:
@@ -111,7 +112,8 @@ class DeviceManager:
         """Returns a suitable device; zero, None and -1 mean any. Only waits with ``wait``. A ``timeout_sec`` of
         ``math.inf`` means no limit. A ``sleep_time_sec`` of 0 means 15 s between two checks of other processes.
 
-        Raises NotFoundError if no device can ever be suitable, and UnavailableError if the suitable devices are busy."""
+        Raises NotFoundError if no device can ever be suitable, UnavailableError if the suitable devices are busy, and
+        InvalidArgumentError for an invalid request."""
         request = _raw.RawDeviceRequest()
         request.num_ipus, request.min_tiles, request.ipu_version = num_ipus, min_tiles, ipu_version
         request.remote_buffers = int(remote_buffers)

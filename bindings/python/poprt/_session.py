@@ -159,8 +159,8 @@ def get_session(model: Any, num_ipus: int = 1, backend: str = "poprt", *, output
                 options: _Options = None, batches_per_step: int = 1, export_popef: bool = False,
                 align_output_dtype: bool = False) -> Session:
     """Returns a session for a model (path, bytes or onnx.ModelProto) on back end ``poprt``, or on ``onnxruntime`` or
-    ``tensorflow`` if that package is installed. ``options`` are CompilerOptions or a dictionary of them. They and
-    the later arguments are only for poprt."""
+    ``tensorflow`` if that package is installed. ``options`` are CompilerOptions or a dictionary of them. All
+    arguments except ``model`` and ``backend`` are only for poprt."""
     if backend == "onnxruntime":
         return OrtSession(model)
     if backend == "tensorflow":

@@ -6,7 +6,8 @@ from typing import TypedDict
 
 
 class Latency(TypedDict):
-    """A histogram of latencies. Entry i of ``buckets`` counts requests of 2**i to 2**(i+1) ns."""
+    """A histogram of latencies. Entry i of ``buckets`` counts requests of 2**i to 2**(i+1) ns, the last one also longer
+    ones."""
     count: int
     total_ns: int
     max_ns: int

@@ -311,7 +311,8 @@ class _Compilation:
 
 class Executable:
     """A compiled model from the compiler, from a PopEF file, or from several files that form one model. If files
-    contain several executables, ``executable`` is its name.
+    contain several executables, ``executable`` is its name. ``executable`` and ``check_package_hash`` have no effect on
+    bytes, whose version is always checked.
 
     Immutable: any number of runners and threads may use one. Closing it is optional, and runners continue to work. It
     is pickled for other processes as the bytes of a PopEF file; sending a path is cheaper.
@@ -360,7 +361,7 @@ class Executable:
     @keywords(options=CompilerOptions)
     def load(cls, path: Union[str, os.PathLike[str]], options: Optional[CompilerOptions] = None) -> "Executable":
         """Opens a PopEF file, or compiles an ONNX model with ``options``. The result is stored in ``cache_path``, else
-        POPART_CACHE_DIR from the environment, else ~/.cache/poprt, and later calls use it. Since 1.0."""
+        POPXL_CACHE_DIR or POPART_CACHE_DIR from the environment, else ~/.cache/poprt, and later calls use it. Since 1.0."""
         keep: list[Any] = []
         raw = options_of(options)._raw_options((), keep)
         path = _path("path", path)

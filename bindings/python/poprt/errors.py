@@ -37,7 +37,7 @@ _POPEF_ERRORS = ("", "file", "format", "version", "link", "inactive_writer", "si
 # Code, name without "Error", built-in class, and the meaning if the name does not contain it.
 _CLASSES: tuple[tuple[int, str, Optional[type], str], ...] = (
     (1, "Cancelled", futures.CancelledError, "The runner was stopped, or the request cancelled."),
-    (2, "Unknown", None, ""),
+    (2, "Unknown", None, "An unknown error of a device."),
     (3, "InvalidArgument", ValueError, "A wrong size, dtype, option or model."),
     (4, "DeadlineExceeded", TimeoutError, ""),
     (5, "NotFound", LookupError, "No input, output, pass, device or blob of that name."),
@@ -46,11 +46,11 @@ _CLASSES: tuple[tuple[int, str, Optional[type], str], ...] = (
     (8, "ResourceExhausted", MemoryError, "Out of memory, threads or disk space."),
     (9, "FailedPrecondition", None, "Not in this state: another version's executable, a device in use, a compiler that "
                                     "is not installed, a PopEF writer that is closed or has failed."),
-    (10, "Aborted", None, ""),
+    (10, "Aborted", None, "The program on the device has failed."),
     (11, "OutOfRange", IndexError, ""),
     (12, "Unimplemented", NotImplementedError, "An operator, type or option that there is not."),
-    (13, "Internal", SystemError, "A bug of the library."),
-    (14, "Unavailable", BlockingIOError, "All devices are busy."),
+    (13, "Internal", SystemError, "A bug of the library, or an error of a device that cannot be repaired."),
+    (14, "Unavailable", BlockingIOError, "All devices are busy, or a device must be reset."),
     (15, "DataLoss", EOFError, "A damaged or truncated file."),
 )
 

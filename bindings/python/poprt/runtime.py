@@ -153,7 +153,8 @@ class BaseRunner:
         """Runs the model. The arrays of outputs are written when it returns. Any thread.
 
         Arrays are used in place; an input that is not C-contiguous is copied. Raises NotFoundError (a name),
-        InvalidArgumentError (missing, a wrong size or dtype), CancelledError (the runner was stopped).
+        InvalidArgumentError (missing, a wrong size or dtype), CancelledError (the runner was stopped), and the error of
+        the device: AbortedError, UnavailableError, InternalError, UnknownError or FailedPreconditionError.
 
         ``replica``, counted from 0, is the replica whose state (caches) the run uses; by default any. ``options``
         contains further options; arguments take precedence over them.

@@ -19,7 +19,8 @@ _FEW = 4096  # most elements of an initializer that may be a shape
 
 
 def update_value_info(model: ModelProto, value_info: ValueInfoProto) -> ModelProto:
-    """Stores ``value_info`` for the value with its name: in the outputs if it is one, else in value_info."""
+    """Stores ``value_info`` for the value with its name: replaces its entry in value_info, the outputs or the inputs, or
+    adds one to value_info."""
     found = get_value_info(model.graph, value_info.name)
     if found is None:
         model.graph.value_info.append(value_info)
