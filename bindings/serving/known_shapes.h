@@ -27,7 +27,8 @@ class KnownShapes {
   static void append(Key& key, const std::vector<int64_t>& shape);
   bool contains(const Key& key) const;
   // Adds a shape that is compiled. If `most` other shapes are known, the runner may remove one of
-  // them, which this class cannot identify, so it forgets all of them.
+  // them, which this class cannot identify, so it forgets all of them. It does not notice that the
+  // runner removes a shape because of max_shape_memory.
   void add(const Key& key);
 
  private:

@@ -3,8 +3,8 @@
 //   outputs = PoprtRun(filename, inputs; input_names, output_names, timeout_us, threads)
 //
 // `inputs` and `outputs` are tensors of the anchors with these names. All kernels of a process that
-// name the same file with equal options share one runner, so that calls of several threads share
-// batches. Loading the library registers the operator.
+// name the same file with equal timeout_us and threads share one runner, so that calls of several
+// threads share batches. Loading the library registers the operator.
 #include <cstring>
 #include <map>
 #include <memory>
