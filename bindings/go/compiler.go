@@ -269,7 +269,7 @@ func Convert(onnxPath, outPath string, options *CompileOptions) error {
 }
 
 // Show returns name, type and shape of every input and output of an ONNX file, one per line, without conversion.
-// Variable dimensions are 0.
+// A variable dimension has its name, or ? if it has none.
 func Show(onnxPath string) (text string, err error) {
 	err = withCompiler(nil, func(c native.RawCompiler) error {
 		var failure uintptr
@@ -280,7 +280,7 @@ func Show(onnxPath string) (text string, err error) {
 }
 
 // IOStatistics returns the number of inputs and outputs of an ONNX file for each type and shape, one line each.
-// Since 1.0.
+// Variable dimensions are 0. Since 1.0.
 func IOStatistics(onnxPath string) (text string, err error) {
 	err = withCompiler(nil, func(c native.RawCompiler) error {
 		var failure uintptr

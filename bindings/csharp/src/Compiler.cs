@@ -347,7 +347,8 @@ namespace Poprt
         }
 
         /// <summary>Name, type and shape of every input and output of an ONNX file, one line each, without conversion.
-        /// Variable dimensions are 0. Since 0.1.</summary>
+        /// A variable dimension has its name, or ? if it has none. Shapes and the batch size of the options are
+        /// applied. Since 0.1.</summary>
         /// <param name="onnxPath">The ONNX model.</param>
         /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
         /// <exception cref="PoprtException">DataLoss: the file is damaged.</exception>
@@ -358,8 +359,8 @@ namespace Poprt
             return raw.show_file(onnxPath);
         }
 
-        /// <summary>How many inputs and outputs an ONNX file has of each type and shape, one line each. Since
-        /// 1.0.</summary>
+        /// <summary>How many inputs and outputs an ONNX file has of each type and shape, one line each. Variable
+        /// dimensions are 0. Since 1.0.</summary>
         /// <param name="onnxPath">The ONNX model.</param>
         /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
         /// <exception cref="PoprtException">DataLoss: the file is damaged.</exception>

@@ -554,14 +554,15 @@ class Compiler:
     @staticmethod
     def show(model: Union[str, os.PathLike[str]]) -> str:
         """Returns name, type and shape of every input and output of an ONNX file, one line each, without conversion.
-        Variable dimensions are 0."""
+        A variable dimension has its name, or ``?`` if it has none."""
         model = _path("model", model)
         with _opening(model), _Compilation(None, None) as compiler:
             return compiler.show_file(model)
 
     @staticmethod
     def io_statistics(model: Union[str, os.PathLike[str]]) -> str:
-        """Returns the number of inputs and outputs of an ONNX file for each type and shape, one line each. Since 1.0."""
+        """Returns the number of inputs and outputs of an ONNX file for each type and shape, one line each. Variable
+        dimensions are 0. Since 1.0."""
         model = _path("model", model)
         with _opening(model), _Compilation(None, None) as compiler:
             return compiler.io_stat_file(model)

@@ -260,15 +260,15 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_convert_file(const poprt_co
                                                                   const char* onnx_path,
                                                                   const char* out_onnx_path);
 /* Name, type and shape of every input and output of an ONNX file, one line each, without
- * conversion. Variable dimensions are 0. Errors: not_found (there is no such model); data_loss (the
- * file is damaged); invalid_argument (a file that is not ONNX, or an ill-formed model).
- * Since 0.1. */
+ * conversion. A variable dimension has its name, or ? if it has none. Shapes and the batch size of
+ * the options are applied. Errors: not_found (there is no such model); data_loss (the file is
+ * damaged); invalid_argument (a file that is not ONNX, or an ill-formed model). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_show_file(const poprt_compiler* compiler,
                                                                const char* onnx_path,
                                                                poprt_string** out_text);
-/* How many inputs and outputs an ONNX file has of each type and shape, one line each. Errors:
- * not_found (there is no such model); data_loss (the file is damaged); invalid_argument (a file
- * that is not ONNX, or an ill-formed model). Since 1.0. */
+/* How many inputs and outputs an ONNX file has of each type and shape, one line each. Variable
+ * dimensions are 0. Errors: not_found (there is no such model); data_loss (the file is damaged);
+ * invalid_argument (a file that is not ONNX, or an ill-formed model). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_io_stat_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,
                                                                   poprt_string** out_text);

@@ -260,7 +260,8 @@ public final class Compiler implements AutoCloseable {
 
   /**
    * Name, type and shape of every input and output of an ONNX file, one line each, without
-   * conversion. Variable dimensions are 0.
+   * conversion. A variable dimension has its name, or ? if it has none. Shapes and the batch size
+   * of the options are applied.
    *
    * @param onnx the ONNX model
    * @return one line for each input and output
@@ -277,7 +278,8 @@ public final class Compiler implements AutoCloseable {
   }
 
   /**
-   * How many inputs and outputs an ONNX file has of each type and shape, one line each.
+   * How many inputs and outputs an ONNX file has of each type and shape, one line each. Variable
+   * dimensions are 0.
    *
    * @param onnx the ONNX model
    * @return one line for each type and shape
