@@ -16,10 +16,10 @@ class PayloadBuffer {
   PayloadBuffer(const PayloadBuffer&) = delete;
   PayloadBuffer& operator=(const PayloadBuffer&) = delete;
 
-  // Appends a copy of the bytes. Throws resource_exhausted, as extend() does.
+  // Appends a copy of the bytes. Throws like extend().
   void append(std::span<const std::byte> bytes);
   // Appends zeros and returns them, so that the caller can write them until the next append() or
-  // extend().
+  // extend(). Throws resource_exhausted, and out_of_range if the size overflows.
   std::span<std::byte> extend(size_t bytes);
   // Valid until the next append() or extend().
   std::span<const std::byte> bytes() const { return {data_, size_}; }

@@ -113,14 +113,14 @@ RunnerConfig without_checks(RunnerConfig config, const Model& model) {
 
 }  // namespace
 
-// The copies of one request, and the callback when it is done.
-// What the statistics count of a request.
+// The part of a request that the statistics count.
 struct BucketRunner::Load {
   size_t bucket = 0;
   bool padded = false;
   uint64_t elements = 0, room = 0;
 };
 
+// The copies of one request, and the callback when it is done.
 struct BucketRunner::Staging : Load {
   // By anchor, in the largest size. Allocated when needed.
   std::vector<TensorMemory> inputs, outputs;

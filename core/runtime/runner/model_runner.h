@@ -20,9 +20,9 @@ namespace poprt::runtime {
 // Every input of requests and every output must be given exactly once, unless validate_io_params is
 // off.
 //
-// A request has a whole number of batches or, with batching_dim, any number of rows. Whole batches
-// run immediately. Remaining rows wait up to `timeout` for other requests that complete the batch;
-// then it is padded with zeros.
+// A request has a whole number of batches or, with batching_dim, any number of rows. Whole steps,
+// and whole batches of execute(), run immediately. Remaining rows wait up to `timeout` for other
+// requests that complete the step; then it runs, and an incomplete batch is padded with zeros.
 //
 // execute*() throw not_found (an unknown name, with the existing names in the message),
 // invalid_argument (missing, duplicate, null, wrong size), cancelled (stopped), and errors of the

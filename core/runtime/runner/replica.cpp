@@ -121,7 +121,7 @@ void Replica::set_fixed(const std::vector<std::pair<size_t, TensorMemory>>& chan
     for (const auto& s : sessions_)
       s->update_weights(plan_->model->inputs()[i].name, memory.const_view());
   }
-  // Load programs may have read the frozen inputs.
+  // As in make_sessions(), the load programs run after the weights are set.
   for (const auto& s : sessions_)
     if (reload) s->run_load_programs();
 }

@@ -82,7 +82,7 @@ class ShapeRunner final : public BaseRunner {
   ShapeRunner(program::OpenShapes shapes, CompileShape compile, std::shared_ptr<const Model> ahead,
               ShapeRunnerConfig config);
   // Like stop(), but requests that have begun are finished. Waits for a compilation in progress,
-  // unless it is called in a callback.
+  // unless it is called in a callback on the thread that compiles.
   ~ShapeRunner() override;
   ShapeRunner(const ShapeRunner&) = delete;
   ShapeRunner& operator=(const ShapeRunner&) = delete;

@@ -47,9 +47,9 @@ std::shared_ptr<const Model> open_popef(const std::shared_ptr<const popef::Model
 // Throws like save_model().
 std::shared_ptr<const popef::Model> popef_model(const Model& model);
 // Returns a model with the same program whose weights and input data are in memory, so that runs do
-// not depend on its file, which only save_model() and save_parts() still read; a model without a
-// file is returned unchanged. Throws data_loss if the
-// file was truncated, and resource_exhausted.
+// not depend on its file, which only save_model() and save_parts() still read. A model that was not
+// opened from PopEF is returned unchanged. Throws data_loss if the file was truncated, and
+// resource_exhausted.
 std::shared_ptr<const Model> copied_model(const std::shared_ptr<const Model>& model);
 // Checks the checksums of the blobs of a model that was opened from PopEF; logs a warning if there
 // are none. Throws data_loss with the file and the blob in the message.
