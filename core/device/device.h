@@ -50,8 +50,9 @@ class Engine {
   virtual ~Engine() = default;
 
   // Runs one flow. inputs[i] and outputs[i] are the caller's memory of anchor i, of the anchor's
-  // size; inputs are only read. Never allocates. The arrays may be null for a flow that uses no
-  // anchor.
+  // size; inputs are only read. Never allocates. The pointer of an anchor that the run does not use
+  // may be null, because it belongs to another variant, and so may the arrays for a flow that uses
+  // no anchor.
   virtual void run(Flow flow, const void* const* inputs, void* const* outputs) noexcept = 0;
 
   // The first error of a run since the last call, or nullopt: an index outside its tensor, a loop
