@@ -20,10 +20,11 @@
 
 namespace poprt::generate {
 
-// Only one thread at a time may use it, except stop().
+// Only one thread at a time may use it, except stop() and saved_bytes(). prefill(), decode() and
+// encode() also throw the errors of Session::run_main_programs().
 class Decoder {
  public:
-  // Throws the errors of Session and read_description().
+  // Throws the errors of Session and read_description(), and resource_exhausted.
   Decoder(std::shared_ptr<const runtime::Model> model, const device::LoadOptions& load);
 
   const Description& description() const { return d_; }
