@@ -18,9 +18,9 @@ enum class DumpFormat {
 
 // Reads the headers and metadata of the file, and of other payloads only the metadata of the ONNX
 // model (at most 1 MiB), the estimate (16 MiB), and class labels and the distribution over IPUs (64
-// KiB each), except to verify payloads, so huge files need little memory. The text ends
-// with a newline; control characters in names are escaped. Throws like Reader::parseFile() and
-// Reader::verify().
+// KiB each), so huge files need little memory. DumpFormat::verify reads all payloads, in pieces.
+// The text ends with a newline; control characters in names are escaped. Throws like
+// Reader::parseFile() and Reader::verify().
 std::string dump(const std::string& path, DumpFormat format = DumpFormat::summary);
 
 // The same for the files that a reader has parsed; `title` replaces the file name.
