@@ -74,7 +74,7 @@ class PackRunner final : public BaseRunner {
   // Throws invalid_argument (configuration), failed_precondition (an unsuitable model), and the
   // errors of ModelRunner.
   PackRunner(std::shared_ptr<const Model> model, PackRunnerConfig config);
-  // Like stop(): also fails a pack that has not begun to compute.
+  // Like stop(): packs fail with cancelled, also one that is being computed, which ends early.
   ~PackRunner() override;
   PackRunner(const PackRunner&) = delete;
   PackRunner& operator=(const PackRunner&) = delete;
