@@ -70,7 +70,9 @@ Plan prepare(const Call& call) {
       std::max(flops / 100.0, static_cast<double>(s.k) * static_cast<double>(s.n) * 4 / 25.0) +
       static_cast<double>(s.m) * static_cast<double>(s.n) * epilogue_ns(s.epilogue);
   // Few rows read B once and are limited by memory bandwidth, so K is not split.
-  s.k_block = s.m <= 16 ? std::max<int64_t>(s.k, 1) : 512;
+  s.k_block = s.m <= 16    ? std::max<int64_t>(s.k, 1)
+              : s.in_order ? isa::kReproducibleBlock
+                           : p->table->k_block;
   // A block of rows stays in the L2 cache with its part of A. Columns are split so that a task
   // takes about 20 to 100 microseconds.
   const int64_t row_blocks = (s.m + 127) / 128;

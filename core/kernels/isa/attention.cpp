@@ -85,33 +85,45 @@ POPRT_INLINE void tile(const float* a, int64_t a_stride, const float* b, int64_t
   }
 }
 
+// The largest tile whose sums remain in registers.
+#if defined(__AVX512F__)
+constexpr int kTileRows = 6, kTileVectors = 4;
+#elif defined(__AVX2__)
+constexpr int kTileRows = 6, kTileVectors = 1;
+#else
+constexpr int kTileRows = 3, kTileVectors = 1;
+#endif
+
 template <int R>
 void tile_row(const float* a, int64_t a_stride, const float* b, int64_t depth, float* c,
               int64_t c_stride, int64_t columns, const float* row_scale) {
-  switch ((columns + 15) / 16) {
-    case 1: return tile<R, 1>(a, a_stride, b, depth, c, c_stride, columns, row_scale);
-    case 2: return tile<R, 2>(a, a_stride, b, depth, c, c_stride, columns, row_scale);
-    case 3: return tile<R, 3>(a, a_stride, b, depth, c, c_stride, columns, row_scale);
-    default: return tile<R, 4>(a, a_stride, b, depth, c, c_stride, columns, row_scale);
-  }
+  for (; columns > 16 * kTileVectors;
+       columns -= 16 * kTileVectors, b += 16 * kTileVectors, c += 16 * kTileVectors)
+    tile<R, kTileVectors>(a, a_stride, b, depth, c, c_stride, columns, row_scale);
+  const auto last = [&]<int V>(auto& self) {
+    if constexpr (V > 1)
+      if (columns <= 16 * (V - 1)) return self.template operator()<V - 1>(self);
+    tile<R, V>(a, a_stride, b, depth, c, c_stride, columns, row_scale);
+  };
+  last.template operator()<kTileVectors>(last);
+}
+
+// Multiplies `rows` rows, at most R of them, by one panel.
+template <int R>
+void some_rows(int64_t rows, const float* a, int64_t a_stride, const float* b, int64_t depth,
+               float* c, int64_t c_stride, int64_t columns, const float* row_scale) {
+  if constexpr (R > 1)
+    if (rows < R)
+      return some_rows<R - 1>(rows, a, a_stride, b, depth, c, c_stride, columns, row_scale);
+  tile_row<R>(a, a_stride, b, depth, c, c_stride, columns, row_scale);
 }
 
 // Multiplies any number of rows by one panel.
 void rows_by_panel(int64_t rows, const float* a, int64_t a_stride, const float* b, int64_t depth,
                    float* c, int64_t c_stride, int64_t columns, const float* row_scale) {
-  for (int64_t r = 0; r < rows; r += 6) {
-    const float* ar = a + r * a_stride;
-    float* cr = c + r * c_stride;
-    const float* sr = row_scale + r;
-    switch (rows - r) {
-      case 1: tile_row<1>(ar, a_stride, b, depth, cr, c_stride, columns, sr); break;
-      case 2: tile_row<2>(ar, a_stride, b, depth, cr, c_stride, columns, sr); break;
-      case 3: tile_row<3>(ar, a_stride, b, depth, cr, c_stride, columns, sr); break;
-      case 4: tile_row<4>(ar, a_stride, b, depth, cr, c_stride, columns, sr); break;
-      case 5: tile_row<5>(ar, a_stride, b, depth, cr, c_stride, columns, sr); break;
-      default: tile_row<6>(ar, a_stride, b, depth, cr, c_stride, columns, sr); break;
-    }
-  }
+  for (int64_t r = 0; r < rows; r += kTileRows)
+    some_rows<kTileRows>(rows - r, a + r * a_stride, a_stride, b, depth, c + r * c_stride, c_stride,
+                         columns, row_scale + r);
 }
 
 // The mask of query i as floats: addends, or 1 / 0 for booleans.

@@ -7,12 +7,21 @@
 namespace poprt::kernels::isa {
 namespace {
 
+// sum_sets(vectors) is the number of sets of sums of a tile with `vectors` sums of 16 lanes. With
+// few sums, further sets hide the latency of the additions. All sets must remain in registers: of
+// 32 with 16 lanes, 16 with 8 (a sum is two registers) or 16 with 4 (a sum is four).
 #if defined(__AVX512F__)
 constexpr int kVectors = 3, kRows = 8;
+constexpr int64_t kBlock = 512;
+constexpr int sum_sets(int vectors) { return vectors <= 6 ? 4 : 1; }
 #elif defined(__AVX2__)
 constexpr int kVectors = 1, kRows = 6;
+constexpr int64_t kBlock = 128;
+constexpr int sum_sets(int vectors) { return vectors == 1 ? 4 : vectors <= 3 ? 2 : 1; }
 #else
 constexpr int kVectors = 1, kRows = 3;
+constexpr int64_t kBlock = 256;
+constexpr int sum_sets(int vectors) { return vectors == 1 ? 2 : 1; }
 #endif
 
 // Data that is prefetched into the caches while a tile runs. Two words, which are passed in
@@ -29,19 +38,21 @@ void tile(const float* a, int64_t lda, const float* b, int64_t k, Prefetch prefe
   f32x16 acc[P][Q];
   tile_begin(acc, o);
   int64_t i = 0;
-  if constexpr (P * Q <= 6) {
-    // With few accumulators, three more sets hide the latency of the additions.
-    f32x16 acc1[P][Q] = {}, acc2[P][Q] = {}, acc3[P][Q] = {};
-    for (; !in_order && i + 4 <= k; i += 4, b += 4 * kPanel) {
-      POPRT_UNROLL for (int line = 0; line < 12; line++)
+  if constexpr (constexpr int kSets = sum_sets(P * Q); kSets > 1) {
+    f32x16 more[kSets - 1][P][Q] = {};
+    for (; !in_order && i + kSets <= k; i += kSets, b += kSets * kPanel) {
+      POPRT_UNROLL for (int line = 0; line < 3 * kSets; line++)
           __builtin_prefetch(reinterpret_cast<const char*>(b) + 4096 + 64 * line);
       tile_step(acc, a + i, lda, b, 16);
-      tile_step(acc1, a + i + 1, lda, b + kPanel, 16);
-      tile_step(acc2, a + i + 2, lda, b + 2 * kPanel, 16);
-      tile_step(acc3, a + i + 3, lda, b + 3 * kPanel, 16);
+      POPRT_UNROLL for (int set = 1; set < kSets; set++)
+          tile_step(more[set - 1], a + i + set, lda, b + set * kPanel, 16);
     }
-    POPRT_UNROLL for (int r = 0; r < P; r++) POPRT_UNROLL for (int q = 0; q < Q; q++) acc[r][q] =
-        (acc[r][q] + acc1[r][q]) + (acc2[r][q] + acc3[r][q]);
+    POPRT_UNROLL for (int r = 0; r < P; r++) POPRT_UNROLL for (int q = 0; q < Q; q++) {
+      if constexpr (kSets == 4)
+        acc[r][q] = (acc[r][q] + more[0][r][q]) + (more[1][r][q] + more[2][r][q]);
+      else
+        acc[r][q] += more[0][r][q];
+    }
   }
   for (; i < k; i++, b += kPanel) {
     __builtin_prefetch(prefetch.next, 0, 2);
@@ -87,7 +98,9 @@ void run(const GemmShape& s, const float* a, const float* packed_b, const float*
       const int64_t column = panel * kPanel;
       const int64_t columns = s.n - column < kPanel ? s.n - column : kPanel;
       const float* b = packed_b + panel * kPanel * s.k + k0 * kPanel;
-      const float* next = b + (panel + 1 < panel_end ? kPanel * s.k : 0);
+      const float* next = panel + 1 < panel_end ? b + kPanel * s.k
+                          : k0 + kc < s.k       ? b + (kc - (panel - panel_begin) * s.k) * kPanel
+                                                : b;
       const int64_t tiles = (row_end - row_begin + kRows - 1) / kRows *
                             ((columns + 16 * kVectors - 1) / (16 * kVectors));
       const int64_t step = (kPanel * 4 + tiles - 1) / tiles;
@@ -144,6 +157,6 @@ void pack(const float* b, int64_t k_stride, int64_t n_stride, int64_t n, int64_t
 }  // namespace
 
 extern const GemmTable POPRT_ISA_NAME(gemm);
-const GemmTable POPRT_ISA_NAME(gemm) = {run, pack};
+const GemmTable POPRT_ISA_NAME(gemm) = {kBlock, run, pack};
 
 }  // namespace poprt::kernels::isa

@@ -11,6 +11,7 @@
 namespace poprt::kernels::isa {
 
 inline constexpr int64_t kPanel = 48;
+inline constexpr int64_t kReproducibleBlock = 512;  // GemmShape::k_block of reproducible sums
 
 struct GemmShape {
   int64_t m, n, k;
@@ -24,6 +25,10 @@ struct GemmShape {
 };
 
 struct GemmTable {
+  // The best GemmShape::k_block of many rows: the columns that a tile reads of so many rows of B
+  // remain in the first-level cache while all rows of A pass. Reproducible sums need the same block
+  // on each instruction set.
+  int64_t k_block;
   // Computes rows [row_begin, row_end) of panels [panel_begin, panel_end). `bias` has room for
   // whole panels.
   void (*run)(const GemmShape& shape, const float* a, const float* packed_b, const float* bias,

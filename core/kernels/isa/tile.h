@@ -21,8 +21,8 @@ namespace {
 constexpr int kMaxVectors = 4;
 constexpr int kMaxRows[kMaxVectors + 1] = {0, 24, 14, 9, 6};
 #elif defined(__AVX2__)
-constexpr int kMaxVectors = 2;
-constexpr int kMaxRows[kMaxVectors + 1] = {0, 6, 3};
+constexpr int kMaxVectors = 1;  // 3 rows of 2 vectors leave no register for the element of A
+constexpr int kMaxRows[kMaxVectors + 1] = {0, 6};
 #else
 constexpr int kMaxVectors = 1;
 constexpr int kMaxRows[kMaxVectors + 1] = {0, 3};

@@ -41,6 +41,27 @@ POPRT_INLINE f32x16 load_first(const float* p, int64_t n) {
 POPRT_INLINE void store_first(float* p, f32x16 v, int64_t n) {
   _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1u), reinterpret_cast<__m512>(v));
 }
+#elif defined(__AVX2__)
+POPRT_INLINE __m256i first_lanes(int64_t n) {  // masks of the first n of 8 lanes, for any n
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)),
+                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+POPRT_INLINE f32x16 load_first(const float* p, int64_t n) {
+  const __m256 lo = _mm256_maskload_ps(p, first_lanes(n));
+  const __m256 hi = _mm256_maskload_ps(p + 8, first_lanes(n - 8));
+  f32x16 v;
+  __builtin_memcpy(&v, &lo, 32);
+  __builtin_memcpy(reinterpret_cast<char*>(&v) + 32, &hi, 32);
+  return v;
+}
+POPRT_INLINE void store_first(float* p, f32x16 v, int64_t n) {
+  if (n == 16) return store(p, v);
+  __m256 lo, hi;
+  __builtin_memcpy(&lo, &v, 32);
+  __builtin_memcpy(&hi, reinterpret_cast<const char*>(&v) + 32, 32);
+  _mm256_maskstore_ps(p, first_lanes(n), lo);
+  _mm256_maskstore_ps(p + 8, first_lanes(n - 8), hi);
+}
 #else
 POPRT_INLINE f32x16 load_first(const float* p, int64_t n) {
   if (n == 16) return load(p);
