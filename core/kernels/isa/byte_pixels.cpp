@@ -3,6 +3,7 @@
 #include "kernels/isa/byte_channels.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/math.h"
+#include "kernels/isa/pair_products.h"
 #include "kernels/isa/vnni_products.h"
 
 namespace poprt::kernels::isa {
@@ -54,7 +55,40 @@ static_assert(kPixelRows == 6 && kPixelPanel == 64);
 #if defined(__AVX512BW__)
 POPRT_PIXEL_TILE(vnni_tile, POPRT_VNNI, add_vnni)
 #endif
+#if defined(__AVX2__) && !defined(__AVX512BW__)
+static_assert(kPairRows == kPixelRows && kPairPanel == kPixelPanel);
+// The quads of all taps are consecutive in the panel, so pieces of them may cross taps.
+template <bool kFlip>
+void plain_tile_vectors(const PixelRows& p, const uint8_t* panel, int vectors, int32_t* sums) {
+  RowPairs pairs;
+  bool add = false;
+  const auto multiply_piece = [&] {
+    pair_products<true>(pairs, p.rows, panel, nullptr, vectors, add, sums);
+    panel += pairs.count * kPairBytes;
+    pairs.count = 0;
+    add = true;
+  };
+  for (int64_t t = 0; t < p.taps; t++) {
+    for (int64_t q = 0; q < p.quads;) {
+      const int64_t room = kPairPiece - pairs.count;
+      const int64_t n = p.quads - q < room ? p.quads - q : room;
+      for (int64_t r = 0; r < p.rows; r++)
+        for (int64_t i = 0; i < n; i++) {
+          auto quad = static_cast<uint32_t>(
+              *reinterpret_cast<const loose_i32*>(p.at[t * kPixelRows + r] + 4 * (q + i)));
+          if (kFlip) quad ^= 0x80808080u;
+          separate_row<false>(quad, pairs.at[pairs.count + i][r]);
+        }
+      q += n;
+      pairs.count += n;
+      if (pairs.count == kPairPiece) multiply_piece();
+    }
+  }
+  if (pairs.count || !add) multiply_piece();
+}
+#else
 POPRT_PIXEL_TILE(plain_tile, , add_plain)
+#endif
 
 void multiply(bool flip, bool vnni, const PixelRows& rows, const uint8_t* panel, int vectors,
               int32_t* sums) noexcept {

@@ -2,6 +2,7 @@
 
 #include "kernels/isa/isa.h"
 #include "kernels/isa/math.h"
+#include "kernels/isa/pair_products.h"
 #include "kernels/isa/vec.h"
 #include "kernels/isa/vnni_products.h"
 
@@ -49,7 +50,28 @@ static_assert(kVnniRows == 6);
 #if defined(__AVX512BW__)
 POPRT_QUAD_TILE(vnni_tile, POPRT_VNNI, add_vnni)
 #endif
+#if defined(__AVX2__) && !defined(__AVX512BW__)
+static_assert(kPairRows == kVnniRows && kPairPanel == kVnniPanel);
+template <bool kRowsSigned, bool kFlip>
+void plain_tile_rows(const uint8_t* rows, int64_t stride, int64_t n, const VnniPanel& p, bool add,
+                     int32_t* sums) {
+  RowPairs pairs;
+  for (int64_t begin = 0; begin < p.count || begin == 0; begin += kPairPiece, add = true) {
+    pairs.count = p.count - begin < kPairPiece ? p.count - begin : kPairPiece;
+    for (int64_t r = 0; r < n; r++)
+      for (int64_t i = 0; i < pairs.count; i++) {
+        auto quad = static_cast<uint32_t>(
+            *reinterpret_cast<const loose_i32*>(rows + r * stride + 4 * (begin + i)));
+        if (kFlip) quad ^= 0x80808080u;
+        separate_row<kRowsSigned>(quad, pairs.at[i][r]);
+      }
+    pair_products<!kRowsSigned>(pairs, n, p.offsets ? p.data : p.data + begin * kVnniBytes,
+                                p.offsets ? p.offsets + begin : nullptr, 4, add, sums);
+  }
+}
+#else
 POPRT_QUAD_TILE(plain_tile, , add_plain)
+#endif
 
 void multiply(VnniSigns signs, bool vnni, const uint8_t* rows, int64_t stride, int64_t n,
               const VnniPanel& p, bool add, int32_t* sums) noexcept {

@@ -2,6 +2,7 @@
 // bytes by four bytes of a row. One operand is signed, the other unsigned; nothing saturates.
 #pragma once
 
+#include "kernels/isa/pair_products.h"
 #include "kernels/isa/vec.h"
 
 namespace poprt::kernels::isa {
@@ -40,18 +41,15 @@ POPRT_INLINE u32x16 add_plain(u32x16 sum, const uint8_t* panel, int32_t quad) {
 #elif defined(__AVX2__)
 template <bool kRowsSigned>
 POPRT_INLINE u32x16 add_plain(u32x16 sum, const uint8_t* panel, int32_t quad) {
-  const __m128i bytes = _mm_cvtsi32_si128(quad);
-  const __m256i q =
-      _mm256_broadcastq_epi64(kRowsSigned ? _mm_cvtepi8_epi16(bytes) : _mm_cvtepu8_epi16(bytes));
-  const auto four = [&](const uint8_t* from) {
-    const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-    return _mm256_madd_epi16(kRowsSigned ? _mm256_cvtepu8_epi16(x) : _mm256_cvtepi8_epi16(x), q);
-  };
+  __m256i x[2], y[2];  // even and odd pairs of the row and of eight columns (isa/pair_products.h)
+  separate<kRowsSigned>(_mm256_set1_epi32(quad), x[0], x[1]);
   u32x16 products;
   for (int h = 0; h < 2; h++) {
-    const __m256i pairs = _mm256_permute4x64_epi64(
-        _mm256_hadd_epi32(four(panel + 32 * h), four(panel + 32 * h + 16)), 0xd8);
-    __builtin_memcpy(reinterpret_cast<char*>(&products) + 32 * h, &pairs, 32);
+    separate<!kRowsSigned>(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(panel + 32 * h)),
+                           y[0], y[1]);
+    const __m256i sums =
+        _mm256_add_epi32(_mm256_madd_epi16(x[0], y[0]), _mm256_madd_epi16(x[1], y[1]));
+    __builtin_memcpy(reinterpret_cast<char*>(&products) + 32 * h, &sums, 32);
   }
   return sum + products;
 }
