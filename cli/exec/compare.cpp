@@ -173,7 +173,9 @@ Difference compare(const std::string& name, Made got, const Array& want, const A
   for (size_t i = 0; i < x.size(); i++) {
     if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
     const double difference = std::fabs(x[i] - y[i]);
-    if (!(difference <= std::max(t.atol + t.rtol * std::fabs(y[i]), t.norm * largest)))
+    // An infinite reference would have an infinite tolerance.
+    if (!std::isfinite(y[i]) ||
+        !(difference <= std::max(t.atol + t.rtol * std::fabs(y[i]), t.norm * largest)))
       d.mismatches++;
     if (std::isnan(difference)) continue;
     d.max_abs = std::max(d.max_abs, difference);

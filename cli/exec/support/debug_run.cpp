@@ -132,8 +132,8 @@ double metric(const std::string& name, const std::vector<double>& a, const std::
     const double d = a[i] - b[i];
     squares += d * d;
     if (std::isfinite(a[i])) largest = std::max(largest, std::fabs(a[i]));
-    // A difference that is NaN is larger than every number.
-    if (!(std::fabs(d) <= error)) error = std::fabs(d);
+    // A difference that is NaN is larger than every number, also than later ones.
+    if (std::isnan(d) || std::fabs(d) > error) error = std::fabs(d);
     absolute += std::fabs(d);
     if (d != 0) relative += std::fabs(d / a[i]);
     mean += a[i] / n;

@@ -109,6 +109,8 @@ TEST_F(Compare, NumbersThatAreNotFinite) {
   EXPECT_EQ(against({kNan, kNan, 4, 8}).code, 1);
   EXPECT_EQ(against({kInfinite, kInfinite, 4, 8}).code, 1);
   EXPECT_EQ(against({kInfinite, 1, 4, 8}).code, 1);
+  EXPECT_EQ(against({-kInfinite, kNan, 4, 8}).code, 1);
+  EXPECT_EQ(against({kInfinite, kNan, kInfinite, 8}, {"--norm", "1"}).code, 1);
   const Ran finite =
       against({kInfinite, 3, 4, 16}, {"--json", "--rtol", "0", "--atol", "0", "--norm", "0.4"});
   EXPECT_EQ(finite.json()["outputs"][0]["mismatches"], 2);  // 0.4 x 16 is less than 8

@@ -36,6 +36,17 @@ TEST(DebugRun, MetricsOfTensors) {
   EXPECT_EQ(metric("mape", {0}, {1}), INFINITY);
 }
 
+TEST(DebugRun, AMetricIsNanIfAnElementIs) {
+  const std::vector<double> a = {1, 2, 3};
+  for (const char* name : {"rel", "mse", "rmse", "mae", "mape", "r2"})
+    for (size_t i = 0; i < a.size(); i++) {
+      std::vector<double> b = a;
+      b[i] = NAN;
+      EXPECT_TRUE(std::isnan(metric(name, a, b))) << name << " " << i;
+      EXPECT_TRUE(std::isnan(metric(name, b, a))) << name << " " << i;
+    }
+}
+
 TEST(DebugRun, NamesOfMetricsAreChecked) {
   EXPECT_NO_THROW(check_metrics({"mse", "rmse", "mae", "mape", "r2"}));
   EXPECT_NO_THROW(check_metrics({}));
