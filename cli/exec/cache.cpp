@@ -90,8 +90,10 @@ int run(const CacheSettings& s) {
   if (s.prune) {
     runtime::ExecutableCache::Limits limits;
     if (s.has_max_bytes->count() > 0) limits.max_bytes = s.max_bytes;
+    constexpr double kMostSeconds = 1e18;  // fits into 64 bits, and no file is as old
     if (s.has_older_than->count() > 0)
-      limits.max_age = std::chrono::seconds(static_cast<int64_t>(s.older_than * 86400));
+      limits.max_age =
+          std::chrono::seconds(static_cast<int64_t>(std::min(s.older_than * 86400, kMostSeconds)));
     const auto pruned = cache.prune(limits);
     if (s.json) {
       print_json({{"removed_files", pruned.files}, {"removed_bytes", pruned.bytes}});

@@ -200,7 +200,9 @@ ExecutableCache::Pruned ExecutableCache::prune(const Limits& limits) const {
   std::error_code error;
   for (const CacheEntry& e : entries) {
     const bool all = !limits.max_bytes && !limits.max_age;
-    const bool old = limits.max_age && now - e.last_used > *limits.max_age;
+    // Compares seconds, because a large limit does not fit into the nanoseconds of file times.
+    const bool old = limits.max_age &&
+                     std::chrono::ceil<std::chrono::seconds>(now - e.last_used) > *limits.max_age;
     const bool large = limits.max_bytes && left > *limits.max_bytes;
     if (!all && !old && !large) continue;
     left -= e.bytes;

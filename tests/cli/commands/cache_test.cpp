@@ -100,6 +100,9 @@ TEST_F(Cache, DaysDecide) {
   const std::string first = all({in_order[0]});
   EXPECT_EQ(removed({"--older_than", "1.4"}), "removed " + first);
   EXPECT_EQ(files(), std::vector<fs::path>{in_order[1]});
+  // These numbers of days exceed 64 bits in nanoseconds, and in seconds.
+  for (const char* days : {"200000", "1e14", "1e300"})
+    EXPECT_EQ(removed({"--older_than", days}), "removed 0 files, 0 bytes\n") << days;
 }
 
 TEST_F(Cache, BytesDecide) {

@@ -202,6 +202,7 @@ TEST_F(Cache, LimitsAreKeptExactly) {
   EXPECT_EQ(entries[0].path, cache.path_of(key('a')));
   const uint64_t all = entries[0].bytes + entries[1].bytes;
   EXPECT_EQ(cache.prune({.max_bytes = all, .max_age = std::chrono::hours(2)}).files, 0u);
+  EXPECT_EQ(cache.prune({.max_bytes = all, .max_age = std::chrono::seconds::max()}).files, 0u);
   EXPECT_EQ(cache.prune({.max_bytes = all - 1, .max_age = {}}).files, 1u);
   EXPECT_FALSE(fs::exists(cache.path_of(key('a'))));
   EXPECT_EQ(cache.prune({.max_bytes = all, .max_age = std::chrono::minutes(59)}).files, 1u);
