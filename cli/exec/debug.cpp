@@ -133,7 +133,8 @@ NamedTensors source_inputs(const Comparison& c, const ir::Graph& source) {
     const ir::Value* value = source.find(name);
     if (!value || !source.is_input(value))
       throw Usage(fmt::format("--input_data: '{}' is not an input of '{}'", name, c.src_model));
-    words[name] = data;
+    if (!words.emplace(name, data).second)
+      throw Usage(fmt::format("--input_data: '{}' is given twice", name));
   }
   NamedTensors inputs;
   for (const ir::Value* value : source.inputs()) {

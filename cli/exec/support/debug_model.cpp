@@ -30,6 +30,12 @@ ir::Value* value_of(ir::Graph& graph, const std::string& name, const char* optio
   return value;
 }
 
+void check_once(const std::vector<std::string>& names, const char* option) {
+  for (auto name = names.begin(); name != names.end(); ++name)
+    if (std::find(names.begin(), name, *name) != name)
+      throw Usage(fmt::format("{}: '{}' is given twice", option, *name));
+}
+
 }  // namespace
 
 void fix_shapes(ir::Graph& graph, const CompileSettings& settings) {
@@ -82,6 +88,8 @@ void update_tensors(ir::Graph& graph, const std::vector<std::string>& words) {
   for (auto& [value, tensor] : made) {
     if (value->is_constant()) {
       value->set_constant(std::move(tensor));
+    if (std::ranges::count(made, value, [](const auto& change) { return change.first; }) > 0)
+      throw Usage(fmt::format("--update: '{}' is given twice", name));
       continue;
     }
     const std::string name = value->name();
@@ -103,6 +111,8 @@ void extract(ir::Graph& graph, const std::vector<std::string>& inputs,
     if (std::ranges::find(ends, begins.back()) != ends.end())
       throw Usage(fmt::format("'{}' cannot be both an input and an output of the part", name));
   }
+  check_once(outputs, "output_names");
+  check_once(inputs, "input_names");
   while (!graph.outputs().empty()) graph.remove_output(graph.outputs().size() - 1);
   for (ir::Value* value : ends) graph.add_output(value);
   for (size_t i = 0; i < begins.size(); i++) {

@@ -21,13 +21,13 @@ Tensor data_of(const std::string& word, DType dtype, const Shape& shape, const s
                const std::string& name);
 
 // Sets new values of constants from NAME=DATA words. A graph input becomes a constant. Throws Usage
-// for other names.
+// for other names, and for a name that is given twice.
 void update_tensors(ir::Graph& graph, const std::vector<std::string>& words);
 
 // Keeps the part of the graph between the named values: `inputs` become its inputs, with their
 // types, and `outputs` its outputs. Other inputs of the graph stay if they are needed. If no names
-// are given, all stay. Throws Usage for unknown names, for a name in both lists, and for an input
-// that no output needs; and the errors of ops::infer().
+// are given, all stay. Throws Usage for unknown names, for a name that is given twice or in both
+// lists, and for an input that no output needs; and the errors of ops::infer().
 void extract(ir::Graph& graph, const std::vector<std::string>& inputs,
              const std::vector<std::string>& outputs);
 

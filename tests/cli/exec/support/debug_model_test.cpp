@@ -144,6 +144,9 @@ TEST(DebugModel, ConstantsAndInputsGetValues) {
               }).starts_with("--update: 'm' is computed by "));
   EXPECT_EQ(message_of<Failure>([&] { update_tensors(*graph, {"x=ones", "w=twos"}); }),
             "--update w: expected zeros, ones, rand or a .npy file that exists, found 'twos'");
+  for (const std::string name : {"x", "w"})
+    EXPECT_EQ(message_of<Usage>([&] { update_tensors(*graph, {name + "=zeros", name + "=ones"}); }),
+              "--update: '" + name + "' is given twice");
   EXPECT_EQ(names(graph->inputs()), "x ");  // a failure changes nothing
 }
 
@@ -173,6 +176,8 @@ TEST(DebugModel, RefusesInvalidParts) {
   EXPECT_EQ(message_for({"r"}, {"r"}), "'r' cannot be both an input and an output of the part");
   EXPECT_EQ(message_for({"m"}, {"z"}), "input_names: no output needs 'm'");
   EXPECT_EQ(message_for({"b"}, {"z"}), "input_names: no output needs 'b'");
+  EXPECT_EQ(message_for({"m", "m"}, {"y"}), "input_names: 'm' is given twice");
+  EXPECT_EQ(message_for({}, {"y", "z", "y"}), "output_names: 'y' is given twice");
 }
 
 TEST(DebugModel, GraphsAreDescribedInLevels) {
