@@ -175,6 +175,11 @@ void check_input_names(const std::vector<std::string>& names, const std::string&
   for (std::string line; std::getline(lines, line);)
     if (line.starts_with(kInput))
       inputs.push_back(line.substr(kInput.size(), line.rfind(": dtype - ") - kInput.size()));
+  check_input_names(names, inputs);
+}
+
+void check_input_names(const std::vector<std::string>& names,
+                       const std::vector<std::string>& inputs) {
   for (const std::string& name : names) {
     if (std::ranges::count(inputs, name) > 0) continue;
     const std::string similar = similar_word(inputs, name);
@@ -186,21 +191,33 @@ void check_input_names(const std::vector<std::string>& names, const std::string&
   }
 }
 
-void CompileSettings::check_names(const std::string& onnx) const {
-  if (input_shape.empty() || allow_unknown_inputs) return;
+std::vector<std::string> CompileSettings::shape_names() const {
   std::vector<std::string> names;
-  for (const NamedShape& shape : parse_shapes(input_shape)) names.push_back(shape.name);
-  check_input_names(names, onnx, allow_links);
+  if (!allow_unknown_inputs)
+    for (const NamedShape& shape : parse_shapes(input_shape)) names.push_back(shape.name);
+  return names;
 }
 
-std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& words) {
-  std::vector<NamedShape> shapes = parse_shapes(words);
+void CompileSettings::check_names(const std::string& onnx) const {
+  if (const auto names = shape_names(); !names.empty()) check_input_names(names, onnx, allow_links);
+}
+
+void CompileSettings::check_names(const std::vector<std::string>& inputs) const {
+  check_input_names(shape_names(), inputs);
+}
+
+void check_single_shapes(const std::vector<NamedShape>& shapes) {
   std::set<std::string> names;
   for (const NamedShape& s : shapes)
     if (!names.insert(s.name).second)
       throw Usage(fmt::format(
           "--input_shape: '{}' has several shapes, but this command accepts one shape per input",
           s.name));
+}
+
+std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& words) {
+  std::vector<NamedShape> shapes = parse_shapes(words);
+  check_single_shapes(shapes);
   return shapes;
 }
 

@@ -87,8 +87,12 @@ struct NamedShape {
 std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words);
 // The same, but throws Usage also if an input has several shapes.
 std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& words);
-// Throws Usage with the most similar input if the ONNX file has no input with one of these names,
-// and Failure if the file cannot be read.
+// Throws Usage if an input has several shapes.
+void check_single_shapes(const std::vector<NamedShape>& shapes);
+// Throws Usage with the most similar input if `inputs`, those of a model, lack one of these names.
+void check_input_names(const std::vector<std::string>& names,
+                       const std::vector<std::string>& inputs);
+// The same for the inputs of an ONNX file. Throws Failure if the file cannot be read.
 void check_input_names(const std::vector<std::string>& names, const std::string& onnx,
                        bool allow_links);
 // Splits "NAME=VALUE" at the first '='. Throws Usage with the name of the option.
@@ -108,14 +112,19 @@ struct CompileSettings {
 
   // The result is valid until the next call, as long as this object exists.
   const poprt_compile_options* get();
-  // Throws Usage if an input shape is for an input that the ONNX file does not have.
+  // Throws Usage if an input shape is for an input that the ONNX file does not have, unless
+  // allow_unknown_inputs is set.
   void check_names(const std::string& onnx) const;
+  // The same for a model with these inputs.
+  void check_names(const std::vector<std::string>& inputs) const;
   // The axis of batch_size, or -1 without a batch size.
   int64_t axis() const { return batch_size <= 0 ? -1 : batch_axis >= 0 ? batch_axis : 0; }
   // Whether an option was set that load_model() refuses for a .popef file.
   bool any_given() const;
 
  private:
+  std::vector<std::string> shape_names() const;  // those to check
+
   std::vector<NamedShape> shapes_;
   std::vector<poprt_input_shape> raw_shapes_;
   std::vector<const char*> raw_passes_, raw_skip_;

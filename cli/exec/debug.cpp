@@ -195,12 +195,30 @@ bool report(const Comparison& c, const Pairs& pairs, const NamedTensors& first,
   return same;
 }
 
+// Fixes the shapes of two models that are compared. A shape may be for an input that only one of
+// them has.
+void fix_both_shapes(ir::Graph& source, ir::Graph& other, const CompileSettings& settings) {
+  const std::vector<std::string> first = input_names(source), second = input_names(other);
+  std::vector<std::string> all = first;
+  all.insert(all.end(), second.begin(), second.end());
+  settings.check_names(all);
+  const auto fix = [&](ir::Graph& graph, const std::vector<std::string>& own) {
+    CompileSettings known = settings;
+    std::erase_if(known.input_shape, [&](const std::string& word) {
+      const std::string name = split_pair(word, "--input_shape").first;
+      return std::ranges::count(own, name) == 0 && std::ranges::count(all, name) > 0;
+    });
+    fix_shapes(graph, known);
+  };
+  fix(source, first);
+  fix(other, second);
+}
+
 int compare(const Comparison& c) {
   check_metrics(names_in(c.methods));
   const auto source = compiler::read_model({.path = c.src_model}),
              other = compiler::read_model({.path = c.dst_model});
-  fix_shapes(*source, c.compile);
-  fix_shapes(*other, c.compile);
+  fix_both_shapes(*source, *other, c.compile);
   Pairs mapped;
   const Pairs pairs = tensors_to_compare(c, *source, *other, mapped);
   const NamedTensors inputs = source_inputs(c, *source);

@@ -14,6 +14,7 @@
 #include "compiler/driver.h"
 #include "exec/commands.h"
 #include "exec/support/chip_source.h"
+#include "exec/support/debug_model.h"
 #include "ipu/report.h"
 
 namespace poprt::cli {
@@ -113,6 +114,7 @@ std::unique_ptr<ir::Graph> converted(const EstimateArguments& a,
                                      const compiler::DriverOptions& options) {
   auto graph = read_chip_source(a.source, a.compile);
   for (const std::string& name : a.weights)
+  a.compile.check_names(input_names(*graph));
     if (std::ranges::none_of(graph->inputs(),
                              [&](const ir::Value* v) { return v->name() == name; }))
       throw Failure(fmt::format("--weights: the model has no input '{}'", printable(name)));

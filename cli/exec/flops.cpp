@@ -79,6 +79,7 @@ Cost cost_of(const ir::Graph& graph, Rows* rows, std::vector<std::string>& skipp
 int run(const FlopsArguments& a) {
   const auto graph =
       compiler::read_model({.path = a.model}, a.compile.allow_links, a.compile.strict);
+  a.compile.check_names(input_names(*graph));
   fix_shapes(*graph, a.compile);
   for (const ir::Value* v : graph->inputs())
     if (!v->type.is_static())

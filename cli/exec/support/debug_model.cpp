@@ -38,6 +38,12 @@ void check_once(const std::vector<std::string>& names, const char* option) {
 
 }  // namespace
 
+std::vector<std::string> input_names(const ir::Graph& graph) {
+  std::vector<std::string> names;
+  for (const ir::Value* input : graph.inputs()) names.push_back(input->name());
+  return names;
+}
+
 void fix_shapes(ir::Graph& graph, const CompileSettings& settings) {
   compiler::Options options;
   for (const NamedShape& n : parse_single_shapes(settings.input_shape))
@@ -82,14 +88,14 @@ void update_tensors(ir::Graph& graph, const std::vector<std::string>& words) {
       throw Usage(
           fmt::format("--update: '{}' is computed by {}; only weights and inputs can be updated",
                       name, value->producer()->describe()));
+    if (std::ranges::count(made, value, [](const auto& change) { return change.first; }) > 0)
+      throw Usage(fmt::format("--update: '{}' is given twice", name));
     made.emplace_back(value, data_of(data, value->dtype(), value->shape(),
                                      fmt::format("--update {}", name), name));
   }
   for (auto& [value, tensor] : made) {
     if (value->is_constant()) {
       value->set_constant(std::move(tensor));
-    if (std::ranges::count(made, value, [](const auto& change) { return change.first; }) > 0)
-      throw Usage(fmt::format("--update: '{}' is given twice", name));
       continue;
     }
     const std::string name = value->name();
@@ -105,14 +111,14 @@ void extract(ir::Graph& graph, const std::vector<std::string>& inputs,
              const std::vector<std::string>& outputs) {
   ops::infer(graph);
   std::vector<ir::Value*> ends, begins;
+  check_once(outputs, "output_names");
+  check_once(inputs, "input_names");
   for (const std::string& name : outputs) ends.push_back(value_of(graph, name, "output_names"));
   for (const std::string& name : inputs) {
     begins.push_back(value_of(graph, name, "input_names"));
     if (std::ranges::find(ends, begins.back()) != ends.end())
       throw Usage(fmt::format("'{}' cannot be both an input and an output of the part", name));
   }
-  check_once(outputs, "output_names");
-  check_once(inputs, "input_names");
   while (!graph.outputs().empty()) graph.remove_output(graph.outputs().size() - 1);
   for (ir::Value* value : ends) graph.add_output(value);
   for (size_t i = 0; i < begins.size(); i++) {

@@ -10,6 +10,8 @@
 
 namespace poprt::cli {
 
+std::vector<std::string> input_names(const ir::Graph& graph);
+
 // Makes variable dimensions of inputs static as --input_shape, --batch_size and --batch_axis
 // specify. Throws like compiler::fix_shapes().
 void fix_shapes(ir::Graph& graph, const CompileSettings& settings);

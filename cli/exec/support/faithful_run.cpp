@@ -8,6 +8,7 @@
 #include "common/arguments.h"
 #include "compiler/driver.h"
 #include "compiler/faithful.h"
+#include "exec/support/debug_model.h"
 #include "exec/support/tensors.h"
 
 namespace poprt::cli {
@@ -42,6 +43,8 @@ std::map<std::string, Tensor> feeds_of(const FaithfulRun& run, const ir::Graph& 
       feeds[given.name] =
           tensor_of(from_bits(given.arrays[0], static_cast<poprt_dtype>(v->dtype()), word));
     }
+      if (!feeds.emplace(given.name, std::move(data)).second)
+        throw Usage(fmt::format("{}: input '{}' is given twice", option, given.name));
   return feeds;
 }
 
@@ -53,6 +56,7 @@ int run_faithfully(const FaithfulRun& run) {
   compiler::convert_model(*graph, options_of(run.compile));
   const auto outputs = compiler::run_faithfully(*graph, feeds_of(run, *graph),
                                                 {.saturate = run.saturate, .seed = run.seed});
+  run.compile.check_names(input_names(*graph));
   std::vector<std::pair<std::string, std::string>> files;
   for (const std::string& word : run.outputs) {
     files.push_back(split_pair(word, "--output"));

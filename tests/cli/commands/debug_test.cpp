@@ -64,6 +64,34 @@ TEST_F(Debug, OutputsAreCompared) {
       (nlohmann::json::array({{{"src", "y"}, {"dst", "y"}, {"shape", {2, 2}}, {"mse", 1.3125}}})));
 }
 
+// An input may be in only one of the models.
+TEST_F(Debug, ShapesOfUnknownInputsAreRefused) {
+  const auto model = [](const char* name, const char* input) {
+    onnx(name, fmt::format(R"(graph "g" opset {{"": 17}} {{
+  input %{0} : f32[N,2]
+  %y : f32[N,2] = Neg(%{0})
+  output %y
+}})",
+                           input));
+  };
+  model("one.onnx", "x");
+  model("two.onnx", "z");
+  const std::vector<std::string> words = {"--input_data", "x=ones", "--mark_io_mapping",
+                                          "x=z",          "y=y",    "--input_shape",
+                                          "x=3,2",        "z=3,2"};
+  const Ran ran = compare(words);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.err, "");
+  EXPECT_EQ(ran.out, "y - shape: [3,2]\n    mse - diff: 0\n");
+  auto more = words;
+  more.emplace_back("mask=1");
+  EXPECT_TRUE(has(refused(compare(more)), "--input_shape: the model has no input 'mask'"));
+  more.emplace_back("--allow_unknown_inputs");
+  EXPECT_EQ(compare(more).out, ran.out);
+  EXPECT_TRUE(has(refused(compare({"--input_data", "x=ones", "x=zeros"})),
+                  "--input_data: 'x' is given twice"));
+}
+
 TEST_F(Debug, MarkedTensorsAreCompared) {
   EXPECT_EQ(compare({"--input_data", "x=x.npy", "--mark_outputs", " m , r/0"}).out,
             "m - shape: [2,2]\n    mse - diff: 1.375\n"

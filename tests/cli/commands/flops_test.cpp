@@ -59,6 +59,18 @@ TEST_F(Flops, VariableInputsAreRefused) {
 }
 
 // An input that a node has twice counts once; an input that is left out has no bytes.
+TEST_F(Flops, ShapesOfUnknownInputsAreRefused) {
+  const Ran ran = counted(kNet, {"--input_shape", "x=5,4", "xs=1"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_NE(ran.err.find("--input_shape: the model has no input 'xs', did you mean 'x'?"),
+            std::string::npos)
+      << ran.err;
+  const Ran known = counted(kNet, {"--input_shape", "x=5,4"});
+  EXPECT_EQ(counted(kNet, {"--input_shape", "x=5,4", "xs=1", "--allow_unknown_inputs"}).out,
+            known.out);
+}
+
 TEST_F(Flops, InputsCountOnce) {
   EXPECT_EQ(cost(R"(graph "g" opset {"": 17} {
   input %x : f32[8]

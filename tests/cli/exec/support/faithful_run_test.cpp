@@ -115,6 +115,14 @@ TEST(FaithfulRun, RefusesUnknownNamesAndWrongFiles) {
   f.run.inputs_pb = {"x"};
   EXPECT_EQ(message_of<Usage>([&] { (void)f(); }), "--input-pb: expected NAME=FILE, found 'x'");
 }
+  f.run.inputs = {good, good};
+  EXPECT_EQ(message_of<Usage>([&] { (void)f(); }), "--input: input 'x' is given twice");
+  f.run.inputs = {good};
+  f.run.compile.input_shape = {"z=2,3"};
+  EXPECT_EQ(message_of<Usage>([&] { (void)f(); }),
+            "--input_shape: the model has no input 'z'; its inputs are: x; "
+            "--allow_unknown_inputs ignores the name");
+  f.run.compile.input_shape.clear();
 
 }  // namespace
 }  // namespace poprt::cli
