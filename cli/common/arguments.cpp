@@ -409,6 +409,10 @@ std::vector<std::string> Command::command_names() const {
   return names;
 }
 
+bool Command::is_given(const std::string& option) const {
+  return app_->get_option(option)->count() > 0;
+}
+
 bool Command::parsed() const { return app_->parsed(); }
 
 std::optional<int> Command::parse(int argc, char** argv) {

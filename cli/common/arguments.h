@@ -96,6 +96,8 @@ class Command {
   // The last paragraph of --help.
   void footer(const std::string& text);
   bool has_command(const std::string& name) const;
+  // Whether the command line has this option of the command, such as --threads.
+  bool is_given(const std::string& option) const;
   std::vector<std::string> command_names() const;
   bool parsed() const;
 

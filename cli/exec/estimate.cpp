@@ -32,6 +32,8 @@ struct EstimateArguments {
   CompileSettings compile;
   compiler::Precision precision = compiler::Precision::keep;
   ChipSource source;
+  std::vector<NamedShape> input_shapes;  // given, or else recorded
+  const Command* command = nullptr;      // knows which options are given
 };
 
 compiler::Precision precision_of(const std::string& word) {
@@ -101,8 +103,7 @@ compiler::EstimateOptions options_of(const EstimateArguments& a) {
 
 compiler::DriverOptions conversion_of(const EstimateArguments& a) {
   compiler::DriverOptions options;
-  for (const NamedShape& n : parse_single_shapes(a.compile.input_shape))
-    options.input_shape[n.name] = n.shape;
+  for (const NamedShape& n : a.input_shapes) options.input_shape[n.name] = n.shape;
   options.batch_size = a.compile.batch_size;
   options.batch_axis = a.compile.axis();
   options.passes = a.compile.passes;
@@ -113,8 +114,8 @@ compiler::DriverOptions conversion_of(const EstimateArguments& a) {
 std::unique_ptr<ir::Graph> converted(const EstimateArguments& a,
                                      const compiler::DriverOptions& options) {
   auto graph = read_chip_source(a.source, a.compile);
-  for (const std::string& name : a.weights)
   a.compile.check_names(input_names(*graph));
+  for (const std::string& name : a.weights)
     if (std::ranges::none_of(graph->inputs(),
                              [&](const ir::Value* v) { return v->name() == name; }))
       throw Failure(fmt::format("--weights: the model has no input '{}'", printable(name)));
@@ -241,34 +242,32 @@ compiler::EstimateOptions recorded_options(const ChipSource& s, bool has_target)
   });
 }
 
-// Options of a PopEF file apply unless the command line gives them values that are not the standard
-// ones.
+// Options of a PopEF file apply unless the command line gives them.
 void take_recorded(EstimateArguments& a) {
   const ChipSource& s = a.source;
-  const EstimateArguments standard;
   const compiler::EstimateOptions recorded = recorded_options(s, !a.target.empty());
-  const auto take = [](auto& value, const auto& usual, const auto& other) {
-    if (value == usual) value = other;
+  const auto take = [&](const char* option, auto& value, const auto& other) {
+    if (!a.command->is_given(option)) value = other;
   };
-  take(a.num_ipus, standard.num_ipus, recorded.chip.num_ipus);
-  take(a.num_io_tiles, standard.num_io_tiles, recorded.chip.num_io_tiles);
-  take(a.batches_per_step, standard.batches_per_step, recorded.chip.batches_per_step);
-  take(a.proportion, standard.proportion, recorded.chip.available_memory_proportion);
-  take(a.outline_threshold, standard.outline_threshold, recorded.chip.outline_threshold);
-  take(a.wide_loads, standard.wide_loads, recorded.chip.use_128bit_conv_unit_load);
-  take(a.fast_reduce, standard.fast_reduce, recorded.chip.fast_reduce);
-  take(a.pipelining, standard.pipelining, recorded.chip.overlap);
-  take(a.non_stable_softmax, standard.non_stable_softmax, !recorded.chip.stable_softmax);
-  take(a.stream_buffers, standard.stream_buffers, recorded.chip.stream_buffers);
-  take(a.replicas, standard.replicas, recorded.chip.replicas);
-  take(a.group_sync, standard.group_sync, recorded.chip.group_host_sync);
-  take(a.streams_on_host, standard.streams_on_host, recorded.chip.rearrange_streams_on_host);
+  take("--num_ipus", a.num_ipus, recorded.chip.num_ipus);
+  take("--num_io_tiles", a.num_io_tiles, recorded.chip.num_io_tiles);
+  take("--batches_per_step", a.batches_per_step, recorded.chip.batches_per_step);
+  take("--available_memory_proportion", a.proportion, recorded.chip.available_memory_proportion);
+  take("--outline_threshold", a.outline_threshold, recorded.chip.outline_threshold);
+  take("--use_128bit_conv_unit_load", a.wide_loads, recorded.chip.use_128bit_conv_unit_load);
+  take("--enable_fast_reduce", a.fast_reduce, recorded.chip.fast_reduce);
+  take("--enable_pipelining", a.pipelining, recorded.chip.overlap);
+  take("--enable_non_stable_softmax", a.non_stable_softmax, !recorded.chip.stable_softmax);
+  take("--stream_buffering_depth", a.stream_buffers, recorded.chip.stream_buffers);
+  take("--replicas", a.replicas, recorded.chip.replicas);
+  take("--group_host_sync", a.group_sync, recorded.chip.group_host_sync);
+  take("--rearrange_streams_on_host", a.streams_on_host, recorded.chip.rearrange_streams_on_host);
   const std::string off = "False";
-  if (!recorded.chip.prefetch) take(a.prefetch, standard.prefetch, off);
-  if (!recorded.chip.multi_stage_reduce) take(a.multi_stage, standard.multi_stage, off);
+  if (!recorded.chip.prefetch) take("--enable_prefetch_datastreams", a.prefetch, off);
+  if (!recorded.chip.multi_stage_reduce) take("--enable_multi_stage_reduce", a.multi_stage, off);
   if (!recorded.chip.rearrange_anchors_on_host)
-    take(a.anchors_on_host, standard.anchors_on_host, off);
-  if (recorded.chip.float_partials) take(a.partials, standard.partials, std::string("float"));
+    take("--rearrange_anchors_on_host", a.anchors_on_host, off);
+  if (recorded.chip.float_partials) take("--partials_type", a.partials, std::string("float"));
   a.precision =
       a.compile.precision.empty() ? recorded.precision : precision_of(a.compile.precision);
   if (a.target.empty()) a.target = s.option("estimate_target", s.option("ipu_version", "c600"));
@@ -276,16 +275,17 @@ void take_recorded(EstimateArguments& a) {
     const std::string text = s.option(name, "");
     return text.empty() ? usual : static_cast<int64_t>(std::strtoll(text.c_str(), nullptr, 10));
   };
-  take(a.compile.batch_size, standard.compile.batch_size, integer("batch_size", 0));
-  take(a.compile.batch_axis, standard.compile.batch_axis, integer("batch_axis", -1));
-  if (a.compile.input_shape.empty()) a.compile.input_shape = s.input_shape;
+  take("--batch_size", a.compile.batch_size, integer("batch_size", 0));
+  take("--batch_axis", a.compile.batch_axis, integer("batch_axis", -1));
+  a.input_shapes =
+      a.compile.input_shape.empty() ? s.input_shapes : parse_shapes(a.compile.input_shape);
+  check_single_shapes(a.input_shapes);
 }
 
 // An option whose values --sweep names must not have another value.
 void check_sweep(const EstimateArguments& a) {
-  const EstimateArguments standard;
-  const bool batch = a.compile.batch_size != standard.compile.batch_size;
-  const bool proportion = a.proportion != standard.proportion;
+  const bool batch = a.command->is_given("--batch_size");
+  const bool proportion = a.command->is_given("--available_memory_proportion");
   if ((batch && a.sweep.starts_with("batch_size=")) ||
       (proportion && a.sweep.starts_with("available_memory_proportion=")))
     throw Usage(fmt::format("--sweep names the values of --{0}: leave out --{0}",
@@ -334,6 +334,7 @@ void add_estimate(Command& app, std::function<int()>& action) {
       "estimate",
       "Estimate the cycles and the memory of a model on an IPU (poprt_exec help estimate)");
   const auto a = std::make_shared<EstimateArguments>();
+  a->command = c;
   c->add_option("MODEL", a->model, "Model (.onnx), or .popef whose source is known")->required();
   c->add_option("--target", a->target,
                 "Chip: mk1, mk2, bow, c600 (also ipu1, ipu2, ipu21), or a JSON file [c600]");

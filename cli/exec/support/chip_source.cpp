@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "compiler/driver.h"
@@ -13,10 +14,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "x=[1,2]" becomes "x=1,2".
-std::string shape_word(std::string text) {
-  std::erase_if(text, [](char c) { return c == '[' || c == ']'; });
-  return text;
+// Parses "NAME=[1,2]". The name may contain any characters.
+NamedShape recorded_shape(const std::string& text) {
+  const auto refuse = [&] {
+    throw Failure(fmt::format("the recorded input shape is '{}', expected NAME=[d0,d1,...]", text));
+  };
+  const size_t at = text.rfind("=[");
+  if (at == text.npos || !text.ends_with("]")) refuse();
+  NamedShape named{text.substr(0, at), {}};
+  const char *p = text.data() + at + 2, *const end = text.data() + text.size() - 1;
+  while (p < end) {
+    if (!named.shape.empty() && *p++ != ',') refuse();
+    const auto [next, error] = std::from_chars(p, end, named.shape.emplace_back());
+    if (error != std::errc()) refuse();
+    p = next;
+  }
+  return named;
 }
 
 void find_model(const popef::Model& model, const std::string& file, ChipSource& source) {
@@ -71,7 +84,7 @@ ChipSource chip_source(const std::string& path) {
   const auto model = popef::ModelBuilder(reader).createModel();
   for (const popef::Option& o : model->metadata.engineOptions()) {
     if (o.name() == "input_shapes")
-      source.input_shape.push_back(shape_word(o.value()));
+      source.input_shapes.push_back(recorded_shape(o.value()));
     else
       source.options[o.name()] = o.value();
   }

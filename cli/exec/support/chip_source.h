@@ -18,14 +18,15 @@ struct ChipSource {
   std::optional<popef::Payload> bytes;         // the model, if it is embedded in a PopEF file
   std::string folder;                          // of external data
   std::map<std::string, std::string> options;  // recorded in a PopEF file
-  std::vector<std::string> input_shape;        // as --input_shape takes them
+  std::vector<NamedShape> input_shapes;        // likewise
 
   // The recorded value of an option, or `fallback`.
   std::string option(const std::string& name, const std::string& fallback) const;
 };
 
 // Throws Failure if a PopEF file neither contains its ONNX model nor has it in its folder, for a
-// PopEF file that does not have exactly one executable, and for a folder.
+// PopEF file that does not have exactly one executable or whose recorded shapes are not valid, and
+// for a folder.
 ChipSource chip_source(const std::string& path);
 
 // Only shapes are read, so that weights in external files may be missing.

@@ -125,6 +125,54 @@ TEST_F(EstimateCommand, RecordedOptionsMatchTheCommandLine) {
                     "--available_memory_proportion", "0.1"}));
 }
 
+// An option of the command line takes precedence also if its value is the standard one.
+TEST_F(EstimateCommand, GivenOptionsReplaceRecordedOnes) {
+  onnx("m.onnx", kEstimated);
+  popef("m.popef", "m.onnx",
+        {{"input_shape", "x=64,512"},
+         {"num_io_tiles", "64"},
+         {"available_memory_proportion", "0.001"}});
+  const auto milliseconds = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "estimate");
+    words.emplace_back("--json");
+    const Ran ran = run_command(add_estimate, words);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.code ? 0 : ran.json()["milliseconds"].get<double>();
+  };
+  const std::vector<std::string> standard = {"--num_io_tiles", "0", "--available_memory_proportion",
+                                             "0.6"};
+  std::vector<std::string> words = {"m.popef"};
+  words.insert(words.end(), standard.begin(), standard.end());
+  EXPECT_EQ(milliseconds(words), milliseconds({"m.onnx", "--input_shape", "x=64,512"}));
+  EXPECT_NE(milliseconds(words), milliseconds({"m.popef"}));
+}
+
+TEST_F(EstimateCommand, ShapesOfUnknownInputsAreRefused) {
+  const std::vector<std::string> words = {"--input_shape", "x=64,512", "mask=1"};
+  const Ran ran = estimated(kEstimated, words);
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("the model has no input 'mask'"), std::string::npos) << ran.err;
+  std::vector<std::string> allowed = words;
+  allowed.emplace_back("--allow_unknown_inputs");
+  EXPECT_EQ(estimated(kEstimated, allowed).code, 0);
+}
+
+// A scalar has a shape without sizes, and names of inputs may contain brackets.
+TEST_F(EstimateCommand, RecordedShapesKeepTheirNames) {
+  onnx("m.onnx", R"(graph "g" opset {"": 17} {
+  input %"x[0]" : f32[N,4]
+  input %s : f32[]
+  %y : f32[N,4] = Mul(%"x[0]", %s)
+  output %y
+}
+)");
+  popef("m.popef", "m.onnx", {{"input_shape", "x[0]=64,4\ns=[]"}});
+  const Ran ran = run_command(add_estimate, {"estimate", "m.popef", "--json"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.err, "");
+  EXPECT_EQ(ran.json()["samples"], 64);
+}
+
 TEST_F(EstimateCommand, AnOptionThatIsSweptHasNoOtherValue) {
   const Ran batch = estimated(kEstimated, {"--sweep", "batch_size=1,2", "--batch_size", "4"});
   EXPECT_EQ(batch.code, 2);
