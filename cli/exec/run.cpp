@@ -30,7 +30,8 @@ struct RunArguments {
   std::string numerics = "fast", overflow = "nan", load = "map", execution_precision;
   int64_t rounding_seed = -1;
   CompileSettings compile;
-  std::vector<NamedShape> shapes;  // of random inputs, with --on_demand
+  std::vector<NamedShape> shapes;    // of random inputs, with --on_demand
+  const Command* command = nullptr;  // knows which options are given
 };
 
 using Files = std::vector<std::pair<std::string, std::string>>;  // names of outputs and paths
@@ -262,6 +263,10 @@ int run_as_the_chip(const RunArguments& a) {
     throw Usage(
         "--numerics faithful runs once with inputs from files; it does not support --json, "
         "--random, --profile and --iterations");
+  for (const char* option : {"--threads", "--load", "--verify", "--winograd", "--on_demand"})
+    if (a.command->is_given(option))
+      throw Usage(
+          fmt::format("{} has no effect on an .onnx model with --numerics faithful", option));
   return run_faithfully(
       {a.model, a.inputs, a.inputs_pb, a.outputs, a.overflow == "saturate",
        a.rounding_seed < 0 ? std::nullopt : std::optional(static_cast<uint64_t>(a.rounding_seed)),
@@ -329,6 +334,7 @@ int run(RunArguments& a) {
 void add_run(Command& app, std::function<int()>& action) {
   auto a = std::make_shared<RunArguments>();
   Command* c = app.add_command("run", "Run a model on data from files");
+  a->command = c;
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
   c->add_option("--input", a->inputs,
                 "NAME=FILE.npy, FILE.npz for a sequence, FILE.none for an optional that is absent")

@@ -23,6 +23,7 @@ compiler::DriverOptions options_of(const CompileSettings& s) {
     o.batch_axis = s.axis();
   }
   if (s.precision == "fp16") o.precision = compiler::Precision::fp16;
+  if (s.precision == "fp32") o.precision = compiler::Precision::fp32;
   o.passes = s.passes;
   o.skip_passes = s.skip_passes;
   o.strict = s.strict;
@@ -40,11 +41,11 @@ std::map<std::string, Tensor> feeds_of(const FaithfulRun& run, const ir::Graph& 
         throw Failure(fmt::format("the model has no input '{}'", given.name));
       if (given.sequence || given.arrays.size() != 1)
         throw Failure(fmt::format("'{}': --numerics faithful supports only tensors", word));
-      feeds[given.name] =
+      Tensor data =
           tensor_of(from_bits(given.arrays[0], static_cast<poprt_dtype>(v->dtype()), word));
-    }
       if (!feeds.emplace(given.name, std::move(data)).second)
         throw Usage(fmt::format("{}: input '{}' is given twice", option, given.name));
+    }
   return feeds;
 }
 
@@ -53,10 +54,10 @@ std::map<std::string, Tensor> feeds_of(const FaithfulRun& run, const ir::Graph& 
 int run_faithfully(const FaithfulRun& run) {
   const auto graph =
       compiler::read_model({.path = run.model}, run.compile.allow_links, run.compile.strict);
+  run.compile.check_names(input_names(*graph));
   compiler::convert_model(*graph, options_of(run.compile));
   const auto outputs = compiler::run_faithfully(*graph, feeds_of(run, *graph),
                                                 {.saturate = run.saturate, .seed = run.seed});
-  run.compile.check_names(input_names(*graph));
   std::vector<std::pair<std::string, std::string>> files;
   for (const std::string& word : run.outputs) {
     files.push_back(split_pair(word, "--output"));

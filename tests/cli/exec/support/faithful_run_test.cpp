@@ -60,6 +60,15 @@ TEST(FaithfulRun, SettingsDecideTypesAndShapes) {
   EXPECT_EQ(f(), "output y: f32[2,3]\n");
 }
 
+TEST(FaithfulRun, PrecisionWidensAHalfModel) {
+  Faithful f("relu");
+  f.run.model = write_model(f.folder, "m.onnx",
+                            "  input %x : f16[2]\n  %y : f16[2] = Neg(%x) \"neg\"\n  output %y\n");
+  f.run.compile.precision = "fp32";
+  f.give("x", Tensor::of<float>({2}, {1, 2}));
+  EXPECT_EQ(f(), "output y: f32[2]\n");
+}
+
 TEST(FaithfulRun, TypesThatNumpyLacksAreBits) {
   Faithful f("bits");
   f.give("b", Tensor::of<uint16_t>({3}, {0x3f80, 0xc000, 0x3fc0}));
@@ -106,6 +115,14 @@ TEST(FaithfulRun, RefusesUnknownNamesAndWrongFiles) {
     f.run.inputs = {name + good.substr(1)};
     EXPECT_EQ(message_for(), fmt::format("the model has no input '{}'", name));
   }
+  f.run.inputs = {good, good};
+  EXPECT_EQ(message_of<Usage>([&] { (void)f(); }), "--input: input 'x' is given twice");
+  f.run.inputs = {good};
+  f.run.compile.input_shape = {"z=2,3"};
+  EXPECT_EQ(message_of<Usage>([&] { (void)f(); }),
+            "--input_shape: the model has no input 'z'; its inputs are: x; "
+            "--allow_unknown_inputs ignores the name");
+  f.run.compile.input_shape.clear();
   write_npz(f.path("x.npz"), {array_of(Tensor::zeros(DType::f32, {2, 3}))});
   for (const std::string& file : {f.path("x.npz"), std::string("/no/file.none")}) {
     f.run.inputs = {"x=" + file};
@@ -115,14 +132,6 @@ TEST(FaithfulRun, RefusesUnknownNamesAndWrongFiles) {
   f.run.inputs_pb = {"x"};
   EXPECT_EQ(message_of<Usage>([&] { (void)f(); }), "--input-pb: expected NAME=FILE, found 'x'");
 }
-  f.run.inputs = {good, good};
-  EXPECT_EQ(message_of<Usage>([&] { (void)f(); }), "--input: input 'x' is given twice");
-  f.run.inputs = {good};
-  f.run.compile.input_shape = {"z=2,3"};
-  EXPECT_EQ(message_of<Usage>([&] { (void)f(); }),
-            "--input_shape: the model has no input 'z'; its inputs are: x; "
-            "--allow_unknown_inputs ignores the name");
-  f.run.compile.input_shape.clear();
 
 }  // namespace
 }  // namespace poprt::cli
