@@ -71,7 +71,9 @@ int main(int argc, char** argv) {
   }
   const std::vector<std::string> own = {"",           "help", "-h",       "--help",
                                         "--help-all", "-v",   "--version"};
-  if (std::ranges::count(own, command) == 0 && !app.has_command(command)) {
+  // parse() reports unknown options, because they may be options of a later command.
+  if (std::ranges::count(own, command) == 0 && !app.has_command(command) &&
+      !command.starts_with("--")) {
     print_error("poprt_exec: {}; see poprt_exec --help\n",
                 printable(command[0] == '-' ? fmt::format("there is no option '{}'", command)
                                             : unknown_command(app, command)));

@@ -67,6 +67,7 @@ class Help(CommandTest):
         self.assertIn(heading + "\n", self.succeeds("help", "precision"))
         self.misused(["help", "precison"], "did you mean precision?")
         self.misused(["help", "Percentile"], "there is no topic 'Percentile'; the word is in ")
+        self.misused(["help", ""], "there is no topic ''")
         self.misused(["help", "word_in_no_topic"], "there is no topic 'word_in_no_topic'; poprt help lists the topics")
         self.assertEqual(self.succeeds("help", "bench", command="poprt_exec"), self.succeeds("--help", command="poprt_exec bench"))
 
@@ -88,6 +89,11 @@ class Hints(CommandTest):
             self.misused([word, DIGITS], f"there is no command '{word}', did you mean {meant}?")
         self.misused(["serve", DIGITS], "poprt_serve serves models over HTTP and gRPC")
 
+    def test_an_option_of_a_command_is_given_after_it(self):
+        self.misused(["--json", "run", DIGITS], "'--json' is an option of run: give it after run")
+        self.misused(["--jsn", "run", DIGITS], "there is no option '--jsn'")
+        self.misused(["--json"], "there is no option '--json'")
+
     def test_what_is_missing_is_named_with_the_option_that_gives_it(self):
         self.command = "poprt_exec bench"
         self.misused([DIGITS, "--duration", "1"], "did you mean --seconds?")
@@ -108,7 +114,9 @@ class Hints(CommandTest):
         self.assertIn("f16[2,10]", self.succeeds(DIGITS, "--batch-size", "2", "--precision", "Fp16", "--random", command="poprt_exec run"))
 
     def test_unknown_inputs(self):
-        for words in (["poprt", "-i", DIGITS, "--run"], ["poprt_exec bench", DIGITS], ["poprt_exec run", DIGITS, "--random"]):
+        for words in (["poprt", "-i", DIGITS, "--run"], ["poprt_exec bench", DIGITS], ["poprt_exec run", DIGITS, "--random"],
+                      ["poprt_exec run", DIGITS, "--numerics", "faithful"], ["poprt_exec flops", DIGITS], ["poprt_exec estimate", DIGITS],
+                      ["poprt_exec debug compare", "--src_model", DIGITS, "--dst_model", DIGITS]):
             command, *rest = words
             ran = self.run_command(*rest, "--input_shape", "imag=1,1,8,8", command=command)
             self.assertEqual((ran.code, ran.out), (2, ""), ran.err)
