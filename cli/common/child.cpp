@@ -20,6 +20,19 @@ std::string python() {
   return wanted && *wanted ? wanted : "python3";
 }
 
+std::vector<std::string> python_program(const std::string& program) {
+  // The working folder is the empty entry that -c adds. Option -P, which adds none, needs Python
+  // 3.11. No module may be imported before, except sys, which the interpreter contains.
+  return {python(), "-c", "import sys\nsys.path[:] = [f for f in sys.path if f]\n" + program};
+}
+
+std::vector<std::string> python_module(const std::string& name) {
+  std::vector<std::string> words = python_program(
+      "import runpy\nrunpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)\n");
+  words.push_back(name);
+  return words;
+}
+
 int run_program(const std::vector<std::string>& words, const std::string& purpose,
                 const std::filesystem::path& output) {
   std::fflush(nullptr);  // the program's output must come after earlier output

@@ -1,4 +1,4 @@
-// Starts programs.
+// Starts programs, such as Python with a program that the command contains.
 #pragma once
 
 #include <filesystem>
@@ -10,6 +10,12 @@ namespace poprt::cli {
 // Returns the interpreter for Python files of users: the environment variable POPRT_PYTHON, else
 // python3. The commands of the wheel set the variable to the interpreter that has the package.
 std::string python();
+
+// Returns the words that run a Python program with `python -c`, or a module as `python -m` does.
+// More words are its arguments. Modules are not imported from the working folder, which may contain
+// any files: json.py there is not the standard library's.
+std::vector<std::string> python_program(const std::string& program);
+std::vector<std::string> python_module(const std::string& name);
 
 // Runs a program with an empty standard input and waits for it. Its output goes to the file
 // `output`, or to the output of this process if `output` is empty. Returns the exit code, or -1 if

@@ -35,12 +35,12 @@ void convert_framework(const GivenOptions& options, const std::string& framework
     throw Failure(fmt::format("cannot open '{}': No such file or directory", model.string()));
   const TemporaryFolder folder;
   const std::filesystem::path log = folder.path() / "log";
-  if (run_program({python(), "-c", kFindPackage}, purpose, log) == kNoPackage)
+  if (run_program(python_program(kFindPackage), purpose, log) == kNoPackage)
     throw Failure(
         purpose +
         ": Python's package poprt is not installed; POPRT_PYTHON selects the interpreter");
-  std::vector<std::string> words = {python(),  "-m",       "poprt.frontend", "--framework",
-                                    framework, "--output", onnx.string()};
+  std::vector<std::string> words = python_module("poprt.frontend");
+  words.insert(words.end(), {"--framework", framework, "--output", onnx.string()});
   for (const auto& [name, value] : options.for_library()) {
     if (name != "input_shape") continue;
     words.push_back("--input_shape");

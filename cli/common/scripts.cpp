@@ -19,9 +19,8 @@ using Json = nlohmann::json;
 
 constexpr const char* kScriptOptions[] = {"custom_pass_config", "custom_shape_inference"};
 
-// The program that Python runs. It does not import packages from the working folder.
+// The program that Python runs.
 constexpr const char* kProgram = R"python(import json, sys
-sys.path[:1] = []
 try:
     from poprt import _scripts
 except ImportError as error:
@@ -47,8 +46,9 @@ Json request_answer(const GivenOptions& given, Json request) {
                               answer = folder.path() / "answer.json";
   std::ofstream(question) << to_text(request);
   const std::string option = purpose(given);
-  const int code =
-      run_program({python(), "-c", kProgram, question.string(), answer.string()}, option);
+  std::vector<std::string> words = python_program(kProgram);
+  words.insert(words.end(), {question.string(), answer.string()});
+  const int code = run_program(words, option);
   Json found = read_json(answer);
   if (!found.is_object())
     throw Failure(fmt::format("{}: {} ended early with code {}", option, python(), code));

@@ -51,8 +51,8 @@ using Words = std::vector<std::string>;
 
 Words words_of(const GivenOptions& options, const std::filesystem::path& saved_model,
                const std::filesystem::path& onnx) {
-  Words words = {python(),   "-m",         "tf2onnx.convert", "--saved-model", saved_model.string(),
-                 "--output", onnx.string()};
+  Words words = python_module("tf2onnx.convert");
+  words.insert(words.end(), {"--saved-model", saved_model.string(), "--output", onnx.string()});
   for (const auto& [name, spelled] :
        {std::pair("signature_def", "--signature_def"), std::pair("tag", "--tag"),
         std::pair("inputs", "--inputs"), std::pair("outputs", "--outputs"),
@@ -141,7 +141,7 @@ void convert_tensorflow(const GivenOptions& options, const std::filesystem::path
                         const std::filesystem::path& onnx) {
   const TemporaryFolder folder;
   const std::filesystem::path log = folder.path() / "log";
-  if (run_program({python(), "-c", kFind}, kOption, log) == kMissing)
+  if (run_program(python_program(kFind), kOption, log) == kMissing)
     throw Failure(
         "--framework tensorflow: Python's package tf2onnx is not installed; python3 -m pip install "
         "tf2onnx tensorflow");

@@ -154,7 +154,7 @@ class TokenizerChild {
 class TokenizerJson : public Tokenizer {
  public:
   explicit TokenizerJson(const std::filesystem::path& file)
-      : file_(file.string()), child_({python(), "-c", kServe, file_}) {
+      : file_(file.string()), child_(words_for(file_)) {
     const nlohmann::json answer = child_.read();
     if (answer.contains("missing"))
       throw Failure(
@@ -184,6 +184,11 @@ class TokenizerJson : public Tokenizer {
   }
 
  private:
+  static std::vector<std::string> words_for(const std::string& file) {
+    std::vector<std::string> words = python_program(kServe);
+    words.push_back(file);
+    return words;
+  }
   // The package takes ids of 32 bits. It has no text for those that are not in the tokenizer. They
   // may have gaps, so they may exceed the number of tokens.
   static bool is_id(int64_t token) { return token >= 0 && token <= UINT32_MAX; }

@@ -144,13 +144,15 @@ class Compare(DebugTest):
     @unittest.skipUnless(PYTHON, "no Python with NumPy")
     def test_onnxruntime_in_python(self):
         words = ["onnxruntime" if w == "poprt" else w for w in self.WORDS]
-        self.write("onnxruntime.py", ORT)
-        with mock.patch.dict(os.environ, {"POPRT_PYTHON": PYTHON, "PYTHONPATH": self.folder}):
+        os.mkdir(self.path("packages"))
+        self.write("packages/onnxruntime.py", ORT)
+        self.write("json.py", b"raise SystemExit(5)\n")
+        with mock.patch.dict(os.environ, {"POPRT_PYTHON": PYTHON, "PYTHONPATH": self.path("packages")}):
             rows = json.loads(self.succeeds(*words, "x=x.npy", "--json"))
             self.assertEqual(rows[0]["mse"], ((2 - 3.5) ** 2 + (0 - 1) ** 2 + (3 - 6) ** 2 + (5 - 11) ** 2) / 4)
-            self.write("onnxruntime.py", b"def InferenceSession(*a, **b): raise ValueError('no\\nmodel')\nclass SessionOptions: pass\n")
+            self.write("packages/onnxruntime.py", b"def InferenceSession(*a, **b): raise ValueError('no\\nmodel')\nclass SessionOptions: pass\n")
             self.fails([*words, "x=x.npy"], "back end onnxruntime: no model")
-            self.write("onnxruntime.py", b"raise ImportError('x', name='onnxruntime')\n")
+            self.write("packages/onnxruntime.py", b"raise ImportError('x', name='onnxruntime')\n")
             self.fails([*words, "x=x.npy"], "pip install onnxruntime, or choose back end poprt")
         with mock.patch.dict(os.environ, {"POPRT_PYTHON": "no_such_python"}):
             self.fails([*words, "x=x.npy"], "back end onnxruntime: cannot start no_such_python")

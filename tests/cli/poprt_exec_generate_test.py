@@ -196,6 +196,7 @@ class Generate(CommandTest):
         with open(self.path("packages/tokenizers.py"), "w", encoding="utf-8") as file:
             file.write("raise ImportError('missing')")
         words = ["model", "--prompt", "ab c", "--max-new-tokens", "12", "--ignore-stop"]
+        self.write("json.py", b"raise SystemExit(5)\n")
         self.fails(words, "python3 -m pip install tokenizers")
         with open(self.path("packages/tokenizers.py"), "w", encoding="utf-8") as file:
             file.write(PACKAGE)

@@ -206,8 +206,18 @@ class Missing(ScriptTest):
     def test_a_folder_of_that_name_here_is_not_the_package(self):
         os.mkdir(self.path("poprt"))
         self.write("poprt/__init__.py", b"raise SystemExit(5)\n")
+        self.write("json.py", b"raise SystemExit(6)\n")
         with mock.patch.dict(os.environ, {"PYTHONPATH": "", "POPRT_PYTHON": sys.executable}):
             self.fails(self.WORDS, "has no package poprt")
+
+    def test_all_of_the_path_of_modules_is_kept(self):
+        """Also with PYTHONSAFEPATH, which leaves the working folder out."""
+        os.mkdir(self.path("poprt"))
+        self.write("poprt/__init__.py", b"import os\nos._exit(7)\n")
+        for safe in ("", "1"):
+            values = {"PYTHONPATH": self.folder, "PYTHONSAFEPATH": safe, "POPRT_PYTHON": sys.executable}
+            with mock.patch.dict(os.environ, values):
+                self.fails(self.WORDS, "ended early with code 7")
 
     def test_python_that_dies(self):
         os.mkdir(self.path("poprt"))

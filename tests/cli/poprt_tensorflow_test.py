@@ -46,6 +46,20 @@ class Tensorflow(CommandTest):
         self.succeeds("-i", model("relu"), "--framework", "onnx")
         self.assertEqual(self.tree()["relu.optimized.onnx"], by_tensorflow)
 
+    def test_modules_in_the_working_folder_are_not_imported(self):
+        self.write("tf2onnx.py", b"raise SystemExit(5)\n")
+        self.write("runpy.py", b"raise SystemExit(6)\n")
+        self.write("importlib.py", b"raise SystemExit(7)\n")
+        with self.environment(True):
+            self.succeeds("-i", "saved", "--framework", "tensorflow", "tf2onnx", "--saved_model")
+
+    def test_a_package_in_the_working_folder_is_not_installed(self):
+        os.mkdir(self.path("tf2onnx"))
+        self.write("tf2onnx/__init__.py", b"")
+        self.write("tf2onnx/convert.py", b"raise SystemExit(5)\n")
+        with self.environment(False):
+            self.fails(["-i", "saved", "--framework", "tensorflow", "tf2onnx", "--saved_model"], "tf2onnx is not installed")
+
     def test_tf2onnx_sub_command_8_options(self):
         with self.environment(True):
             self.succeeds("-i", "saved", "--framework", "tensorflow", "tf2onnx", "--saved_model", "--signature_def", "s", "--tag",

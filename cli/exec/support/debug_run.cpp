@@ -24,7 +24,6 @@ using Json = nlohmann::json;
 constexpr const char* kMetrics[] = {"rel", "mse", "rmse", "mae", "mape", "r2"};
 
 constexpr const char* kOnnxRuntime = R"python(import json, sys
-sys.path[:1] = []
 with open(sys.argv[1]) as file:
     request = json.load(file)
 answer = {}
@@ -66,8 +65,9 @@ NamedTensors run_onnxruntime(const std::string& path, const NamedTensors& inputs
   const auto question = folder.path() / "request.json", answer = folder.path() / "answer.json";
   std::ofstream(question) << to_text(request);
   const std::string purpose = "back end onnxruntime";
-  const int code =
-      run_program({python(), "-c", kOnnxRuntime, question.string(), answer.string()}, purpose);
+  std::vector<std::string> words = python_program(kOnnxRuntime);
+  words.insert(words.end(), {question.string(), answer.string()});
+  const int code = run_program(words, purpose);
   const Json found = read_json(answer);
   if (!found.is_object())
     throw Failure(fmt::format("{}: {} ended with code {}", purpose, python(), code));
