@@ -57,7 +57,7 @@ bool is_option(const CLI::App& command, const std::string& word) {
 
 // Returns the words of a command line with abbreviated options replaced by full names, as Python's
 // argparse accepts them: --input_mod is --input_model, and --in may be ambiguous.
-std::vector<std::string> with_whole_names(const CLI::App& program, int argc, char** argv) {
+std::vector<std::string> with_full_option_names(const CLI::App& program, int argc, char** argv) {
   std::vector<std::string> words(argv, argv + argc);
   const CLI::App* command = &program;
   bool value = false;  // the previous word is an option that needs a value
@@ -419,7 +419,7 @@ std::optional<int> Command::parse(int argc, char** argv) {
   CLI::App& app = *app_;
   std::vector<std::string> words;
   try {
-    words = with_whole_names(app, argc, argv);
+    words = with_full_option_names(app, argc, argv);
     app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));
     refuse_empty(app);
     return std::nullopt;
@@ -443,7 +443,7 @@ void flush_standard_output() {
     throw Failure(fmt::format("cannot write to the standard output: {}", std::strerror(errno)));
 }
 
-std::string naming_standard_output(std::string message) {
+std::string with_standard_output_name(std::string message) {
   constexpr std::string_view kFile = "cannot write to file";
   if (message.starts_with(kFile))
     message.replace(0, kFile.size(), "cannot write to the standard output");

@@ -135,7 +135,7 @@ std::string spell_options(std::string message);
 
 // Returns the message. If fmt::print failed, the message names the standard output, which is the
 // only file that it writes.
-std::string naming_standard_output(std::string message);
+std::string with_standard_output_name(std::string message);
 
 // Throws Failure if the printed text could not be written.
 void flush_standard_output();
@@ -152,7 +152,7 @@ int guarded(const char* command, F&& body) {
     print_error("{}: {}; see {} --help\n", command, printable(e.what()), command);
     return 2;
   } catch (const std::exception& e) {
-    print_error("{}: {}\n", command, printable(spell_options(naming_standard_output(e.what()))));
+    print_error("{}: {}\n", command, printable(spell_options(with_standard_output_name(e.what()))));
     return 1;
   }
 }

@@ -58,7 +58,7 @@ class Events {
     const auto& s = event_.data.scalar;
     return {reinterpret_cast<const char*>(s.value), s.length};
   }
-  bool is_nothing() const {
+  bool requests_nothing() const {
     const std::string word = text();
     return event_.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
            (word.empty() || word == "~" || word == "null" || word == "Null" || word == "NULL");
@@ -107,7 +107,7 @@ std::string read_text(const std::string& option, const std::string& path) {
 }
 
 std::string scalar(Events& events, const OptionInfo& option) {
-  if (events.is_nothing()) events.fail(fmt::format("{} has no value", option.name));
+  if (events.requests_nothing()) events.fail(fmt::format("{} has no value", option.name));
   std::string word = events.text();
   while (word.ends_with('\n')) word.pop_back();  // the end of a block scalar
   if (word.empty()) events.fail(fmt::format("{}: the value is empty", option.name));
@@ -251,7 +251,7 @@ void read_cut(Events& events, std::vector<std::string>& devices, std::vector<std
     const std::string key = events.text();
     if (key != "node" && key != "device" && key != "stage")
       events.fail(fmt::format("expected node, device or stage, found '{}'", key));
-    if (events.next() != YAML_SCALAR_EVENT || events.is_nothing())
+    if (events.next() != YAML_SCALAR_EVENT || events.requests_nothing())
       events.fail(fmt::format("{}: expected one value", key));
     const std::string word = events.text();
     if (key == "node"

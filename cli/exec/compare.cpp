@@ -292,7 +292,7 @@ int run(CompareArguments& a) {
   for (const std::string& word : a.references) {
     const auto [name, path] = split_pair(word, "--reference");
     const Made made = variants ? several->find(name, runner.get()) : once->find(name);
-    const Array want = from_bits(read_tensor(path), made.dtype, path);
+    const Array want = as_stored_type(read_tensor(path), made.dtype, path);
     const Difference d = compare(name, made, want, tolerance);
     same &= d.agrees;
     rows.push_back({{"output", d.name},

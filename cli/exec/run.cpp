@@ -125,7 +125,7 @@ class Execution {
     // Inputs that are folded into the program are no longer inputs.
     const Missing missing = a.random ? Missing::random : Missing::error_that_suggests_random;
     fill_inputs(ins_, in_memory_, a.inputs, a.inputs_pb, missing, [&](const std::string& name) {
-      return !is_input(name) && model.contains_input(name);
+      return !is_input(name) && model.has_folded_input(name);
     });
   }
 

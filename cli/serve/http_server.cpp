@@ -357,7 +357,7 @@ ssize_t read_stream(void* state, uint64_t, char* to, size_t capacity) {
 void free_stream(void* state) { delete static_cast<Stream*>(state); }
 
 // Whether the client has not closed its side.
-bool is_open(MHD_Connection* connection) {
+bool client_is_connected(MHD_Connection* connection) {
   const MHD_ConnectionInfo* info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   pollfd state = {info ? info->connect_fd : -1, POLLRDHUP, 0};
@@ -393,7 +393,7 @@ void HttpServer::State::start_completion(MHD_Connection* connection, Exchange& e
     auto completion = std::make_shared<Completion>(parse_completion(exchange.request.body));
     const auto generator = shared.repository.find_generator(completion->request.model);
     completion->wake = [connection] { MHD_resume_connection(connection); };
-    completion->is_connected = [connection] { return is_open(connection); };
+    completion->is_connected = [connection] { return client_is_connected(connection); };
     exchange.completion = completion;
     const bool stream = completion->request.stream;
     shared.generations.start(generator, completion);

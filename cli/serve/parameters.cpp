@@ -29,7 +29,7 @@ uint64_t count_of(const Parameter& p, const std::string& where) {
   refuse_parameter(p, where, "a whole number from 0 on");
 }
 
-bool is_nothing(const Parameter& p) {
+bool requests_nothing(const Parameter& p) {
   if (const auto* number = std::get_if<uint64_t>(&p.value)) return *number == 0;
   if (const auto* number = std::get_if<int64_t>(&p.value)) return *number == 0;
   if (const auto* text = std::get_if<std::string>(&p.value)) return text->empty();
@@ -65,7 +65,7 @@ void read_request_parameter(const Parameter& p, RequestParameters& to) {
   } else if (p.name == "priority") {
     if (count_of(p, "") != 0) refuse_parameter(p, "", "0: the server has no priorities");
   } else if (p.name == "sequence_id") {
-    if (!is_nothing(p)) refuse_parameter(p, "", "0 or none: the server has no sequences");
+    if (!requests_nothing(p)) refuse_parameter(p, "", "0 or none: the server has no sequences");
   } else if (p.name == "sequence_start" || p.name == "sequence_end") {
     if (flag_of(p, "")) refuse_parameter(p, "", "false: the server has no sequences");
   } else if (p.name == "triton_enable_empty_final_response") {

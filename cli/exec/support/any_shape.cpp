@@ -26,8 +26,8 @@ NamedArrays read_arrays(const std::vector<std::string>& words,
         const poprt_dtype dtype = poprt_anchor_dtype(anchors[find_anchor(anchors, name, "input")]);
         Array array = given.arrays[i];
         if (option != std::string_view("--input-pb"))
-          array = from_bits(std::move(array), dtype, given.path);
-        fit_numbers(array, name, dtype);
+          array = as_stored_type(std::move(array), dtype, given.path);
+        convert_to_input_type(array, name, dtype);
         arrays.emplace_back(name, std::move(array));
       }
     }

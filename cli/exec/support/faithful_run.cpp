@@ -42,7 +42,7 @@ std::map<std::string, Tensor> feeds_of(const FaithfulRun& run, const ir::Graph& 
       if (given.sequence || given.arrays.size() != 1)
         throw Failure(fmt::format("'{}': --numerics faithful supports only tensors", word));
       Tensor data =
-          tensor_of(from_bits(given.arrays[0], static_cast<poprt_dtype>(v->dtype()), word));
+          tensor_of(as_stored_type(given.arrays[0], static_cast<poprt_dtype>(v->dtype()), word));
       if (!feeds.emplace(given.name, std::move(data)).second)
         throw Usage(fmt::format("{}: input '{}' is given twice", option, given.name));
     }
@@ -68,7 +68,8 @@ int run_faithfully(const FaithfulRun& run) {
     fmt::print("output {}: {}\n", v->name(), ir::type_string(v->type));
   for (const auto& [name, path] : files) {
     const Tensor& t = outputs.at(name);
-    write_npy(path, to_bits(static_cast<poprt_dtype>(t.dtype()), t.shape(), t.data(), t.bytes()));
+    write_npy(path,
+              to_npy_type(static_cast<poprt_dtype>(t.dtype()), t.shape(), t.data(), t.bytes()));
     fmt::print("wrote {}\n", path);
   }
   return 0;

@@ -82,7 +82,7 @@ std::vector<Array> read_npz(const std::string& path) {
   return arrays;
 }
 
-Array from_bits(Array array, poprt_dtype wanted, const std::string& what) {
+Array as_stored_type(Array array, poprt_dtype wanted, const std::string& what) {
   const int bits = poprt_dtype_bits(wanted);
   if (array.dtype == wanted || bits == 0 || array.dtype != storage_dtype(wanted)) return array;
   array.dtype = wanted;
@@ -105,8 +105,8 @@ Array from_bits(Array array, poprt_dtype wanted, const std::string& what) {
   return array;
 }
 
-Array to_bits(poprt_dtype dtype, const std::vector<int64_t>& shape, const void* data,
-              size_t bytes) {
+Array to_npy_type(poprt_dtype dtype, const std::vector<int64_t>& shape, const void* data,
+                  size_t bytes) {
   const auto* from = static_cast<const std::byte*>(data);
   Array array{storage_dtype(dtype), shape, {}};
   const int bits = poprt_dtype_bits(dtype);

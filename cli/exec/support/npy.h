@@ -31,9 +31,10 @@ std::vector<Array> read_npz(const std::string& path);
 
 // Returns `array` with type `wanted` if it may contain its bits, else unchanged. Throws Failure,
 // with `what` as prefix, if an element does not fit.
-Array from_bits(Array array, poprt_dtype wanted, const std::string& what);
+Array as_stored_type(Array array, poprt_dtype wanted, const std::string& what);
 // Returns dense elements as an array that write_npy can write.
-Array to_bits(poprt_dtype dtype, const std::vector<int64_t>& shape, const void* data, size_t bytes);
+Array to_npy_type(poprt_dtype dtype, const std::vector<int64_t>& shape, const void* data,
+                  size_t bytes);
 
 // Writes the complete file or none. Throws poprt::Error.
 void write_npy(const std::string& path, const Array& array);

@@ -166,7 +166,7 @@ void convert_to_half(Array& a, const std::string& name) {
 
 }  // namespace
 
-void fit_numbers(Array& a, const std::string& name, poprt_dtype dtype) {
+void convert_to_input_type(Array& a, const std::string& name, poprt_dtype dtype) {
   if (a.dtype == POPRT_DTYPE_F32 && dtype == POPRT_DTYPE_F16)
     convert_to_half<float>(a, name);
   else if (a.dtype == POPRT_DTYPE_F64 && dtype == POPRT_DTYPE_F16)
@@ -186,8 +186,9 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
     if (not_needed && not_needed(name)) return;
     const size_t i = find_anchor(anchors, name, "input");
     if (given[i]) throw Usage(fmt::format("{}: input '{}' is given twice", option, name));
-    if (option != "--input-pb") a = from_bits(std::move(a), poprt_anchor_dtype(anchors[i]), path);
-    fit_numbers(a, name, poprt_anchor_dtype(anchors[i]));
+    if (option != "--input-pb")
+      a = as_stored_type(std::move(a), poprt_anchor_dtype(anchors[i]), path);
+    convert_to_input_type(a, name, poprt_anchor_dtype(anchors[i]));
     std::string found = fmt::format("{}[", poprt_dtype_name(a.dtype));
     for (size_t d = 0; d < a.shape.size(); d++)
       found += fmt::format("{}{}", d ? "," : "", a.shape[d]);

@@ -39,7 +39,7 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
 // Converts between 32-bit and 64-bit integers, and from wider floats to f16; leaves other types.
 // Converted models have the narrower types, and test data usually has the wider ones. Throws
 // Failure with `name` if a value does not fit.
-void fit_numbers(Array& a, const std::string& name, poprt_dtype dtype);
+void convert_to_input_type(Array& a, const std::string& name, poprt_dtype dtype);
 
 // Finds an anchor by name. Throws Failure with the existing names.
 size_t find_anchor(const std::vector<const poprt_anchor*>& anchors, const std::string& name,

@@ -44,7 +44,7 @@ Values read_values(const ir::Graph& model, const std::vector<std::string>& words
       Array a = std::move(given.arrays[i]);
       for (const ir::Value* v : model.inputs())
         if (v->name() == given.name)
-          a = from_bits(std::move(a), static_cast<poprt_dtype>(v->dtype()), given.path);
+          a = as_stored_type(std::move(a), static_cast<poprt_dtype>(v->dtype()), given.path);
       values.tensors[given.array_name(i)] = tensor_of(std::move(a));
     }
   }
@@ -172,7 +172,7 @@ bool has_other_inputs(const poprt_executable* executable, const std::vector<std:
 
 }  // namespace
 
-bool PreparedModel::contains_input(const std::string& name) const {
+bool PreparedModel::has_folded_input(const std::string& name) const {
   if (std::find(folded.begin(), folded.end(), name) != folded.end()) return true;
   return containers.contains(name.substr(0, name.find('[')));
 }
@@ -219,8 +219,8 @@ PreparedModel load_with_values(const std::string& path, CompileSettings& setting
 
 Array cropped(const std::vector<const poprt_anchor*>& anchors,
               const std::vector<AnchorMemory>& memory, size_t i) {
-  Array out = to_bits(poprt_anchor_dtype(anchors[i]), shape_of(anchors[i]), memory[i].data(),
-                      memory[i].bytes());
+  Array out = to_npy_type(poprt_anchor_dtype(anchors[i]), shape_of(anchors[i]), memory[i].data(),
+                          memory[i].bytes());
   const std::vector<int64_t> bound = out.shape;
   const std::string companion = poprt_anchor_name(anchors[i]) + std::string(compiler::kShapeSuffix);
   for (size_t k = 0; k < anchors.size(); k++) {

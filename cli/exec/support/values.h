@@ -23,7 +23,7 @@ struct PreparedModel {
   std::set<std::string> containers;
 
   // Whether NAME or NAME[i] is part of the program and not one of its inputs.
-  bool contains_input(const std::string& name) const;
+  bool has_folded_input(const std::string& name) const;
 };
 
 // The values that the command line gives for a model's inputs.

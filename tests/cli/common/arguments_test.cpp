@@ -258,9 +258,9 @@ TEST(Arguments, NamesTheRightPlaceOfAWord) {
 }
 
 TEST(Arguments, AFullDiskIsTheStandardOutputs) {
-  EXPECT_EQ(naming_standard_output("cannot write to file: No space left on device"),
+  EXPECT_EQ(with_standard_output_name("cannot write to file: No space left on device"),
             "cannot write to the standard output: No space left on device");
-  EXPECT_EQ(naming_standard_output("cannot write 'a'"), "cannot write 'a'");
+  EXPECT_EQ(with_standard_output_name("cannot write 'a'"), "cannot write 'a'");
 }
 
 TEST(Arguments, ValuesThatCannotBeRead) {

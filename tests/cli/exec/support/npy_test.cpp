@@ -21,23 +21,23 @@ std::vector<int> numbers(const Array& array) {
 }
 
 TEST(Npy, BitsOfSmallIntegersArePacked) {
-  const Array s4 = from_bits(bytes(POPRT_DTYPE_S8, {-8, 7, -1}), POPRT_DTYPE_S4, "f");
+  const Array s4 = as_stored_type(bytes(POPRT_DTYPE_S8, {-8, 7, -1}), POPRT_DTYPE_S4, "f");
   EXPECT_EQ(s4.dtype, POPRT_DTYPE_S4);
   EXPECT_EQ(numbers(s4), (std::vector<int>{0x78, 0x0f}));
-  EXPECT_EQ(numbers(from_bits(bytes(POPRT_DTYPE_U8, {15, 0, 9, 1}), POPRT_DTYPE_U4, "f")),
+  EXPECT_EQ(numbers(as_stored_type(bytes(POPRT_DTYPE_U8, {15, 0, 9, 1}), POPRT_DTYPE_U4, "f")),
             (std::vector<int>{0x0f, 0x19}));
-  EXPECT_EQ(numbers(from_bits(bytes(POPRT_DTYPE_S8, {-2, 1, -1, 0, 1}), POPRT_DTYPE_S2, "f")),
+  EXPECT_EQ(numbers(as_stored_type(bytes(POPRT_DTYPE_S8, {-2, 1, -1, 0, 1}), POPRT_DTYPE_S2, "f")),
             (std::vector<int>{0b00110110, 0b01}));
-  EXPECT_EQ(numbers(from_bits(bytes(POPRT_DTYPE_U8, {3, 0, 2, 1}), POPRT_DTYPE_U2, "f")),
+  EXPECT_EQ(numbers(as_stored_type(bytes(POPRT_DTYPE_U8, {3, 0, 2, 1}), POPRT_DTYPE_U2, "f")),
             std::vector<int>{0b01100011});
-  EXPECT_EQ(numbers(from_bits(bytes(POPRT_DTYPE_U8, {15, 3}), POPRT_DTYPE_F4E2M1, "f")),
+  EXPECT_EQ(numbers(as_stored_type(bytes(POPRT_DTYPE_U8, {15, 3}), POPRT_DTYPE_F4E2M1, "f")),
             std::vector<int>{0x3f});
-  EXPECT_TRUE(from_bits(bytes(POPRT_DTYPE_U8, {}), POPRT_DTYPE_U4, "f").data.empty());
+  EXPECT_TRUE(as_stored_type(bytes(POPRT_DTYPE_U8, {}), POPRT_DTYPE_U4, "f").data.empty());
 }
 
 TEST(Npy, NumbersThatDoNotFitAreRefused) {
   const auto message_for = [](poprt_dtype from, std::vector<int> values, poprt_dtype to) {
-    return message_of<Failure>([&] { (void)from_bits(bytes(from, values), to, "f.npy"); });
+    return message_of<Failure>([&] { (void)as_stored_type(bytes(from, values), to, "f.npy"); });
   };
   EXPECT_EQ(message_for(POPRT_DTYPE_S8, {0, 8}, POPRT_DTYPE_S4),
             "f.npy: element 1 is 8, s4 holds -8 to 7");
@@ -52,38 +52,42 @@ TEST(Npy, NumbersThatDoNotFitAreRefused) {
 }
 
 TEST(Npy, BitsOfWholeBytesAreUnchanged) {
-  const Array bf16 = from_bits(bytes(POPRT_DTYPE_U16, {1, 2}), POPRT_DTYPE_BF16, "f");
+  const Array bf16 = as_stored_type(bytes(POPRT_DTYPE_U16, {1, 2}), POPRT_DTYPE_BF16, "f");
   EXPECT_EQ(bf16.dtype, POPRT_DTYPE_BF16);
   EXPECT_EQ(numbers(bf16), (std::vector<int>{1, 2}));
-  EXPECT_EQ(from_bits(bytes(POPRT_DTYPE_U8, {255}), POPRT_DTYPE_F8143, "f").dtype,
+  EXPECT_EQ(as_stored_type(bytes(POPRT_DTYPE_U8, {255}), POPRT_DTYPE_F8143, "f").dtype,
             POPRT_DTYPE_F8143);
   // The bits of the other types are not stored in this type, so it does not change.
-  EXPECT_EQ(from_bits(bytes(POPRT_DTYPE_U8, {1}), POPRT_DTYPE_S4, "f").dtype, POPRT_DTYPE_U8);
-  EXPECT_EQ(from_bits(bytes(POPRT_DTYPE_S8, {1}), POPRT_DTYPE_U4, "f").dtype, POPRT_DTYPE_S8);
-  EXPECT_EQ(from_bits(bytes(POPRT_DTYPE_U8, {1}), POPRT_DTYPE_BF16, "f").dtype, POPRT_DTYPE_U8);
-  EXPECT_EQ(from_bits(bytes(POPRT_DTYPE_U16, {1}), POPRT_DTYPE_F16, "f").dtype, POPRT_DTYPE_U16);
-  EXPECT_EQ(from_bits(bytes(POPRT_DTYPE_U8, {1}), POPRT_DTYPE_STRING, "f").dtype, POPRT_DTYPE_U8);
-  const Array same = from_bits(bytes(POPRT_DTYPE_U4, {200}), POPRT_DTYPE_U4, "f");
+  EXPECT_EQ(as_stored_type(bytes(POPRT_DTYPE_U8, {1}), POPRT_DTYPE_S4, "f").dtype, POPRT_DTYPE_U8);
+  EXPECT_EQ(as_stored_type(bytes(POPRT_DTYPE_S8, {1}), POPRT_DTYPE_U4, "f").dtype, POPRT_DTYPE_S8);
+  EXPECT_EQ(as_stored_type(bytes(POPRT_DTYPE_U8, {1}), POPRT_DTYPE_BF16, "f").dtype,
+            POPRT_DTYPE_U8);
+  EXPECT_EQ(as_stored_type(bytes(POPRT_DTYPE_U16, {1}), POPRT_DTYPE_F16, "f").dtype,
+            POPRT_DTYPE_U16);
+  EXPECT_EQ(as_stored_type(bytes(POPRT_DTYPE_U8, {1}), POPRT_DTYPE_STRING, "f").dtype,
+            POPRT_DTYPE_U8);
+  const Array same = as_stored_type(bytes(POPRT_DTYPE_U4, {200}), POPRT_DTYPE_U4, "f");
   EXPECT_EQ(numbers(same), std::vector<int>{200});
 }
 
 TEST(Npy, ElementsOfLessThanAByteBecomeBytes) {
   const uint8_t packed[] = {0x78, 0x2f};
-  const Array s4 = to_bits(POPRT_DTYPE_S4, {3}, packed, 2);
+  const Array s4 = to_npy_type(POPRT_DTYPE_S4, {3}, packed, 2);
   EXPECT_EQ(s4.dtype, POPRT_DTYPE_S8);
   EXPECT_EQ(s4.shape, std::vector<int64_t>{3});
   EXPECT_EQ(numbers(s4), (std::vector<int>{0xf8, 7, 0xff}));
-  EXPECT_EQ(numbers(to_bits(POPRT_DTYPE_U4, {2, 2}, packed, 2)), (std::vector<int>{8, 7, 15, 2}));
+  EXPECT_EQ(numbers(to_npy_type(POPRT_DTYPE_U4, {2, 2}, packed, 2)),
+            (std::vector<int>{8, 7, 15, 2}));
   const uint8_t quarters[] = {0b00110110, 0b01};
-  EXPECT_EQ(numbers(to_bits(POPRT_DTYPE_S2, {5}, quarters, 2)),
+  EXPECT_EQ(numbers(to_npy_type(POPRT_DTYPE_S2, {5}, quarters, 2)),
             (std::vector<int>{0xfe, 1, 0xff, 0, 1}));
-  EXPECT_EQ(numbers(to_bits(POPRT_DTYPE_U2, {4}, quarters, 1)), (std::vector<int>{2, 1, 3, 0}));
-  EXPECT_EQ(to_bits(POPRT_DTYPE_BF16, {1}, packed, 2).dtype, POPRT_DTYPE_U16);
-  EXPECT_EQ(to_bits(POPRT_DTYPE_F8152, {2}, packed, 2).dtype, POPRT_DTYPE_U8);
-  const Array f16 = to_bits(POPRT_DTYPE_F16, {1}, packed, 2);
+  EXPECT_EQ(numbers(to_npy_type(POPRT_DTYPE_U2, {4}, quarters, 1)), (std::vector<int>{2, 1, 3, 0}));
+  EXPECT_EQ(to_npy_type(POPRT_DTYPE_BF16, {1}, packed, 2).dtype, POPRT_DTYPE_U16);
+  EXPECT_EQ(to_npy_type(POPRT_DTYPE_F8152, {2}, packed, 2).dtype, POPRT_DTYPE_U8);
+  const Array f16 = to_npy_type(POPRT_DTYPE_F16, {1}, packed, 2);
   EXPECT_EQ(f16.dtype, POPRT_DTYPE_F16);
   EXPECT_EQ(numbers(f16), (std::vector<int>{0x78, 0x2f}));
-  EXPECT_TRUE(to_bits(POPRT_DTYPE_U4, {0, 3}, packed, 0).data.empty());
+  EXPECT_TRUE(to_npy_type(POPRT_DTYPE_U4, {0, 3}, packed, 0).data.empty());
 }
 
 TEST(Npy, FilesContainTheWrittenArray) {

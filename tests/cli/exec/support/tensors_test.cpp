@@ -162,20 +162,20 @@ TEST(Tensors, DescribesArraysSequencesAndAbsentValues) {
 
 TEST(Tensors, IntegersTakeEitherWidth) {
   Array wide = array_of_values<int64_t>(POPRT_DTYPE_S64, {2147483647, -2147483648LL, -1});
-  fit_numbers(wide, "x", POPRT_DTYPE_S32);
+  convert_to_input_type(wide, "x", POPRT_DTYPE_S32);
   EXPECT_EQ(wide.dtype, POPRT_DTYPE_S32);
   EXPECT_EQ(values_of<int32_t>(wide),
             (std::vector<int32_t>{2147483647, std::numeric_limits<int32_t>::min(), -1}));
-  fit_numbers(wide, "x", POPRT_DTYPE_S64);
+  convert_to_input_type(wide, "x", POPRT_DTYPE_S64);
   EXPECT_EQ(wide.dtype, POPRT_DTYPE_S64);
   EXPECT_EQ(values_of<int64_t>(wide), (std::vector<int64_t>{2147483647, -2147483648LL, -1}));
   for (const int64_t beyond : {int64_t{2147483648}, int64_t{-2147483649}}) {
     Array a = array_of_values<int64_t>(POPRT_DTYPE_S64, {0, beyond});
-    EXPECT_EQ(message_of<Failure>([&] { fit_numbers(a, "x", POPRT_DTYPE_S32); }),
+    EXPECT_EQ(message_of<Failure>([&] { convert_to_input_type(a, "x", POPRT_DTYPE_S32); }),
               fmt::format("input 'x' is s32, which cannot represent {}", beyond));
   }
   Array empty = array_of_values<int64_t>(POPRT_DTYPE_S64, {});
-  fit_numbers(empty, "x", POPRT_DTYPE_S32);
+  convert_to_input_type(empty, "x", POPRT_DTYPE_S32);
   EXPECT_EQ(empty.dtype, POPRT_DTYPE_S32);
 }
 
@@ -184,7 +184,7 @@ TEST(Tensors, FloatsAreRoundedToHalves) {
     using T = decltype(sample);
     const T inf = std::numeric_limits<T>::infinity();
     Array a = array_of_values<T>(dtype, {1, -2, static_cast<T>(65519), inf, -inf, NAN});
-    fit_numbers(a, "x", POPRT_DTYPE_F16);
+    convert_to_input_type(a, "x", POPRT_DTYPE_F16);
     EXPECT_EQ(a.dtype, POPRT_DTYPE_F16);
     auto bits = values_of<uint16_t>(a);
     ASSERT_EQ(bits.size(), 6U);
@@ -193,7 +193,7 @@ TEST(Tensors, FloatsAreRoundedToHalves) {
     bits.pop_back();
     EXPECT_EQ(bits, (std::vector<uint16_t>{0x3c00, 0xc000, 0x7bff, 0x7c00, 0xfc00}));
     Array large = array_of_values<T>(dtype, {65520});
-    EXPECT_EQ(message_of<Failure>([&] { fit_numbers(large, "x", POPRT_DTYPE_F16); }),
+    EXPECT_EQ(message_of<Failure>([&] { convert_to_input_type(large, "x", POPRT_DTYPE_F16); }),
               "input 'x' is f16, which cannot represent 65520");
   };
   check(0.0F, POPRT_DTYPE_F32);
@@ -207,7 +207,7 @@ TEST(Tensors, OtherTypesAreNotConverted) {
         std::pair(POPRT_DTYPE_S32, POPRT_DTYPE_S32), std::pair(POPRT_DTYPE_F32, POPRT_DTYPE_S32),
         std::pair(POPRT_DTYPE_U32, POPRT_DTYPE_S64)}) {
     Array a = array_of_values<int64_t>(static_cast<poprt_dtype>(from), {1});
-    fit_numbers(a, "x", static_cast<poprt_dtype>(to));
+    convert_to_input_type(a, "x", static_cast<poprt_dtype>(to));
     EXPECT_EQ(a.dtype, from);
     EXPECT_EQ(a.data.size(), 8U);
   }

@@ -40,7 +40,7 @@ TEST(Values, ModelsThatNeedNoValuesAreCompiledUnchanged) {
   const PreparedModel p = load(sample_model("relu"), {"x=" + files.put("x.npy", kX)});
   EXPECT_EQ(inputs(p), "x f32[2,3] ");
   EXPECT_TRUE(p.folded.empty() && p.texts.empty() && p.containers.empty());
-  EXPECT_FALSE(p.contains_input("x"));
+  EXPECT_FALSE(p.has_folded_input("x"));
   // An unknown name is not refused here, but later.
   EXPECT_EQ(inputs(load(sample_model("relu"), {"z=" + files.put("x.npy", kX)})), "x f32[2,3] ");
 }
@@ -51,8 +51,8 @@ TEST(Values, AShapeBecomesPartOfTheProgram) {
   const PreparedModel p = load(sample_model("reshape_input"), {"shape=" + shape});
   EXPECT_EQ(inputs(p), "x f32[2,3] ");
   EXPECT_EQ(p.folded, Words{"shape"});
-  EXPECT_TRUE(p.contains_input("shape"));
-  EXPECT_FALSE(p.contains_input("x") || p.contains_input("shap"));
+  EXPECT_TRUE(p.has_folded_input("shape"));
+  EXPECT_FALSE(p.has_folded_input("x") || p.has_folded_input("shap"));
   EXPECT_EQ(anchor_type(poprt_executable_output(p.executable.get(), 0)), "f32[3,2]");
 }
 
@@ -115,8 +115,8 @@ TEST(Values, ASequenceIsItsElements) {
   const PreparedModel one = load(sample_model("sequence"), {"s[0]=" + a, "s[1]=" + b});
   EXPECT_EQ(inputs(one), "s[0] f32[2,3] s[1] f32[1,3] ");
   EXPECT_EQ(one.containers, std::set<std::string>{"s"});
-  EXPECT_TRUE(one.contains_input("s") && one.contains_input("s[7]"));
-  EXPECT_FALSE(one.contains_input("t"));
+  EXPECT_TRUE(one.has_folded_input("s") && one.has_folded_input("s[7]"));
+  EXPECT_FALSE(one.has_folded_input("t"));
   const std::string archive = (files.folder.path() / "s.npz").string();
   write_npz(archive, {array_of(kX), array_of(kX), array_of(kX)});
   EXPECT_EQ(inputs(load(sample_model("sequence"), {"s=" + archive})),
