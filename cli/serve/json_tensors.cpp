@@ -1,6 +1,7 @@
 #include "serve/json_tensors.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -126,11 +127,26 @@ void for_each_parameter(const Json& object, const std::string& where, Function&&
   }
 }
 
-uint16_t bfloat16(float value) {
-  uint32_t bits = 0;
-  std::memcpy(&bits, &value, sizeof bits);
-  if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+// Rounds a finite number to odd: to the float of two neighbours whose last bit is set, unless the
+// number is a float. Rounding the result to 16 bits then equals rounding the number once.
+float to_float_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  const auto back = static_cast<double>(nearest);
+  if (back == value || !std::isfinite(nearest)) return nearest;
+  const float below = std::fabs(back) > std::fabs(value) ? std::nextafter(nearest, 0.0F) : nearest;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(below) | 1U);
+}
+
+_Float16 to_half(double value) { return static_cast<_Float16>(to_float_odd(value)); }
+
+// A number of 16 bits of type BF16.
+struct Bfloat16 {
+  uint16_t bits;
+};
+
+Bfloat16 to_bfloat16(double value) {
+  const auto bits = std::bit_cast<uint32_t>(to_float_odd(value));
+  return {static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
 }
 
 float from_bfloat16(uint16_t half) {
@@ -138,6 +154,13 @@ float from_bfloat16(uint16_t half) {
   float value = 0;
   std::memcpy(&value, &bits, sizeof value);
   return value;
+}
+
+bool is_infinite(_Float16 value) { return std::isinf(static_cast<float>(value)); }
+bool is_infinite(Bfloat16 value) { return std::isinf(from_bfloat16(value.bits)); }
+template <class T>
+bool is_infinite(T) {
+  return false;  // number() has refused it
 }
 
 template <class T>
@@ -167,10 +190,9 @@ void flatten(const Json& data, const std::string& name, std::vector<char>& bytes
       continue;
     }
     const auto item = convert(number<T>(value, name));
-    if constexpr (std::is_same_v<decltype(item), const _Float16>)
-      if (std::isinf(static_cast<float>(item)))
-        refuse("input " + in_quotes(name) + " has the value " + cut(shown(value)) +
-               ", which its type does not have");
+    if (is_infinite(item))
+      refuse("input " + in_quotes(name) + " has the value " + cut(shown(value)) +
+             ", which its type does not have");
     if (bytes.size() + sizeof item > limit)
       refuse("input " + in_quotes(name) + " has more values than its shape");
     const char* const from = reinterpret_cast<const char*>(&item);
@@ -198,10 +220,8 @@ std::vector<char> dense(const Json& data, const InputTensor& input, size_t bytes
     case POPRT_DTYPE_S64: flatten<int64_t>(data, name, dense, bytes, same); break;
     case POPRT_DTYPE_F32: flatten<float>(data, name, dense, bytes, same); break;
     case POPRT_DTYPE_F64: flatten<double>(data, name, dense, bytes, same); break;
-    case POPRT_DTYPE_BF16: flatten<float>(data, name, dense, bytes, bfloat16); break;
-    default:
-      flatten<float>(data, name, dense, bytes,
-                     [](float value) { return static_cast<_Float16>(value); });
+    case POPRT_DTYPE_BF16: flatten<double>(data, name, dense, bytes, to_bfloat16); break;
+    default: flatten<double>(data, name, dense, bytes, to_half);
   }
   return dense;
 }

@@ -39,6 +39,9 @@ class Base(unittest.TestCase):
                                   {"y_" + name: (number, [1]) for name, number in types.items()}))
         compiled(onnx, os.path.join(cls.repository, "types.popef"))
         compiled(os.path.join(MODELS, "half.onnx"), os.path.join(cls.repository, "half.popef"), "--input_shape", "x=2,4")
+        with open(onnx, "wb") as file:
+            file.write(onnx_model([("Identity", ["x"], "y")], {"x": (10, [2])}, {"y": (10, [2])}))
+        compiled(onnx, os.path.join(cls.repository, "same.popef"))
         cls.port, cls.grpc_port, cls.process = cls.enterClassContext(serving(cls.repository))
 
     def tearDown(self):
@@ -247,6 +250,24 @@ class OddRequests(Base):
         status, answer = call(self.port, "/v2/models/half/infer", {"inputs": half})
         self.assertEqual(status, 400)
         self.assertIn("the value 70000", answer["error"])
+
+    def test_numbers_of_16_bits(self):
+        def request(data, datatype="FP16"):
+            return call(self.port, "/v2/models/same/infer", {"inputs": [{"name": "x", "shape": [2], "datatype": datatype, "data": data}]})
+        # Just above and below the middle of two numbers of 16 bits, at a distance that float does not have.
+        step = 2.0 ** -10
+        status, answer = request([1 + step / 2 + 2.0 ** -40, -(1 + 3 * step / 2 - 2.0 ** -40)])
+        self.assertEqual(status, 200, answer)
+        self.assertEqual(answer["outputs"][0]["data"], [1 + step, -(1 + step)])
+        self.assertEqual(request([65504, -65519])[0], 200)
+        # No executable has inputs of BF16, but its values are read before its type is compared.
+        for datatype, value in (("FP16", 65520), ("BF16", 3.4e38), ("BF16", -3.4e38), ("FP16", 1e300), ("BF16", 1e300)):
+            status, answer = request([0, value], datatype)
+            self.assertEqual(status, 400, (datatype, value))
+            self.assertIn("input 'x' has the value ", answer["error"])
+        status, answer = request([3.389e38, -3.3895e38], "BF16")
+        self.assertEqual(status, 400)
+        self.assertIn("expected FP16", answer["error"])
 
     def test_inputs(self):
         twice = image_request(1)

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/float_odd.h"
 #include "base/half.h"
 #include "base/tensor.h"
 #include "common/arguments.h"
@@ -147,15 +148,14 @@ void convert_integers(Array& a, const std::string& name, poprt_dtype dtype) {
   a.dtype = dtype;
 }
 
-// Rounds to nearest, doubles by way of float. A finite number that would become infinite is an
-// error.
+// Rounds to nearest. A finite number that would become infinite is an error.
 template <class From>
 void convert_to_half(Array& a, const std::string& name) {
   std::vector<From> from(a.data.size() / sizeof(From));
   std::vector<f16_t> to(from.size());
   if (!from.empty()) std::memcpy(from.data(), a.data.data(), a.data.size());
   for (size_t i = 0; i < from.size(); i++) {
-    to[i] = to_f16(static_cast<float>(from[i]));
+    to[i] = to_f16(to_float_odd(static_cast<double>(from[i])));
     if (std::isfinite(from[i]) && !std::isfinite(to_float(to[i])))
       throw Failure(fmt::format("input '{}' is f16, which cannot represent {}", name, from[i]));
   }

@@ -198,6 +198,10 @@ TEST(Tensors, FloatsAreRoundedToHalves) {
   };
   check(0.0F, POPRT_DTYPE_F32);
   check(0.0, POPRT_DTYPE_F64);
+  // Just above the middle of two halves, at a distance that float does not have.
+  Array middle = array_of_values<double>(POPRT_DTYPE_F64, {1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-11});
+  convert_to_input_type(middle, "x", POPRT_DTYPE_F16);
+  EXPECT_EQ(values_of<uint16_t>(middle), (std::vector<uint16_t>{0x3c01, 0x3c00}));
 }
 
 TEST(Tensors, OtherTypesAreNotConverted) {
