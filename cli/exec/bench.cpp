@@ -142,14 +142,14 @@ size_t in_flight_of(int64_t batches) {
 
 void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t in_flight,
             Clock::time_point until, std::vector<double>& ms) {
+  int64_t begun = 0;
   const auto more = [&] {
-    if (stopped_by_user && !ms.empty()) return false;
-    return a.iterations > 0 ? static_cast<int64_t>(ms.size()) < a.iterations
-                            : Clock::now() < until || ms.empty();
+    if (stopped_by_user && begun > 0) return false;
+    return a.iterations > 0 ? begun < a.iterations : Clock::now() < until || begun == 0;
   };
   if (!a.async) {
     Buffers b(c, a, runner);
-    while (more()) {
+    for (; more(); begun++) {
       const auto t0 = Clock::now();
       b.execute(runner);
       ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - t0).count());
@@ -165,16 +165,21 @@ void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t
       if (request) poprt_error_free(poprt_request_wait(request.get(), -1));
     }
   };
+  if (a.iterations > 0) in_flight = std::min(in_flight, static_cast<size_t>(a.iterations));
   std::vector<Slot> slots(in_flight);
   for (Slot& s : slots) s.buffers = std::make_unique<Buffers>(c, a, runner);
-  for (size_t i = 0;; i = (i + 1) % in_flight) {
-    Slot& s = slots[i];
-    if (s.request) {
-      check(poprt_request_wait(s.request.get(), -1));
-      ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - s.start).count());
-      s.request.reset();
-    }
+  const auto finish = [&](Slot& s) {
+    if (!s.request) return;
+    check(poprt_request_wait(s.request.get(), -1));
+    ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - s.start).count());
+    s.request.reset();
+  };
+  size_t next = 0;  // the slot with the oldest request
+  for (;; next = (next + 1) % in_flight) {
+    Slot& s = slots[next];
+    finish(s);
     if (!more()) break;
+    begun++;
     s.start = Clock::now();
     poprt_request* request = nullptr;
     check(poprt_runner_execute_async(runner, s.buffers->inputs.data(), s.buffers->inputs.size(),
@@ -182,8 +187,8 @@ void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t
                                      nullptr, &request));
     s.request.reset(request);
   }
-  for (Slot& s : slots)
-    if (s.request) check(poprt_request_wait(s.request.get(), -1));
+  // The last requests count, too, because the time of the measurement includes them.
+  for (size_t i = 0; i < in_flight; i++) finish(slots[(next + i) % in_flight]);
 }
 
 // Returns the latencies of all clients in any order.

@@ -183,6 +183,10 @@ SessionTimes bench_session(const SessionBench& b, const std::function<bool(size_
   for (size_t i = 0; i < poprt_session_user_output_count(made); i++)
     outputs.push_back(poprt_session_user_output(made, i));
   if (!b.queues) return through_callbacks(b, made, inputs, outputs, more);
+  if (outputs.empty())
+    throw Usage(
+        "--through queues measures until an output is there, and the executable has none; give "
+        "--through callbacks");
   QueueBench bench(b, made, inputs, outputs);
   bench.measure([&](size_t done) { return done < static_cast<size_t>(b.warmup); });
   SessionTimes times;

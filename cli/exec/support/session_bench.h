@@ -26,7 +26,8 @@ struct SessionTimes {
 // Runs the main programs while `more(done)` returns true, where `done` is the number of transfers
 // of each stream so far. `more` is called before each run of the main programs or, with queues,
 // before each transfer, but not for the warm-up. Returns the milliseconds of each transfer, which
-// are those of its run without queues, and the total time.
+// are those of its run without queues, and the total time. Throws Usage for queues without outputs,
+// Failure for errors of the session, and the errors of fill_inputs().
 SessionTimes bench_session(const SessionBench& bench, const std::function<bool(size_t)>& more);
 
 }  // namespace poprt::cli
