@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "common/help.h"
+#include "common/utf8.h"
 
 namespace poprt::cli {
 namespace {
@@ -452,9 +453,15 @@ std::string with_standard_output_name(std::string message) {
 
 std::string printable(std::string_view message) {
   std::string line;
-  for (const char c : message) {
-    const auto u = static_cast<unsigned char>(c);
-    line += u < 0x20 || u == 0x7f ? fmt::format("\\x{:02x}", u) : std::string(1, c);
+  while (!message.empty()) {
+    const auto byte = static_cast<unsigned char>(message[0]);
+    // A byte that is no character is also a control character for terminals of 8 bits.
+    const Character c = first_character(message).value_or(Character{byte, 1});
+    const bool control = c.code < 0x20 || (c.code >= 0x7f && c.code < 0xa0);
+    for (const char part : message.substr(0, c.bytes))
+      line += control ? fmt::format("\\x{:02x}", static_cast<unsigned char>(part))
+                      : std::string(1, part);
+    message.remove_prefix(c.bytes);
   }
   return line;
 }

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "codecs/npy.h"
 #include "common/abi.h"
+#include "common/utf8.h"
 #include "exec/support/zip.h"
 #include "popef/export_npy.h"
 
@@ -24,21 +25,13 @@ poprt_dtype storage_dtype(poprt_dtype dtype) {
   return poprt_dtype_bits(dtype) == 16 ? POPRT_DTYPE_U16 : POPRT_DTYPE_U8;
 }
 
-// Bytes that do not form a character become U+FFFD. Surrogates are not refused.
+// Bytes that do not form a character become U+FFFD. NumPy does not load other codes.
 std::u32string utf32_of(std::string_view text) {
   std::u32string out;
-  for (size_t i = 0; i < text.size();) {
-    const auto byte = [&](size_t k) { return static_cast<uint8_t>(text[k]); };
-    const uint8_t head = byte(i);
-    const size_t more = head < 0x80 ? 0 : head >> 5 == 6 ? 1 : head >> 4 == 14 ? 2 : 3;
-    char32_t c = more == 0 ? head : head & (0x3f >> more);
-    bool good = head < 0x80 || (head >= 0xc2 && head < 0xf5);
-    for (size_t k = 1; good && k <= more; k++) {
-      good = i + k < text.size() && byte(i + k) >> 6 == 2;
-      if (good) c = c << 6 | (byte(i + k) & 0x3f);
-    }
-    out += good ? c : U'\ufffd';
-    i += good ? more + 1 : 1;
+  while (!text.empty()) {
+    const Character c = first_character(text).value_or(Character{U'\ufffd', 1});
+    out += c.code;
+    text.remove_prefix(c.bytes);
   }
   return out;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/arguments.h"
 #include "common/json.h"
 
 namespace poprt::cli {
@@ -63,7 +64,7 @@ std::string TelemetryTable::variants(const nlohmann::json& segment, const Sample
     const std::string own = fmt::format("{} variant {}", key, index++);
     const auto last = before_.find(own);
     now[own] = {of.ns, b["runs"], b["busy_ns"]};
-    text += fmt::format("{:>8} variant {:<41.41} {}\n", "", b["name"].get<std::string>(),
+    text += fmt::format("{:>8} variant {:<41.41} {}\n", "", printable(b["name"].get<std::string>()),
                         rates(now[own], last == before_.end() ? Sample{last_of.ns} : last->second));
   }
   return text;
@@ -89,7 +90,7 @@ std::string TelemetryTable::text(const nlohmann::json& segments, size_t width) {
   for (const auto& s : segments) {
     const auto& requests = s["requests"];
     const auto& latency = s["latency_ns"];
-    const std::string name = s["name"],
+    const std::string name = printable(s["name"].get<std::string>()),
                       key = fmt::format("{} {}", to_text(s["pid"]), to_text(s["started_ns"]));
     Sample sample{s["sampled_ns"], s["runs"], s["busy_ns"], requests["completed"]};
     if (s.contains("generator")) {
@@ -119,9 +120,10 @@ std::string TelemetryTable::text(const nlohmann::json& segments, size_t width) {
     text += variants(s, sample, last, key, now);
     for (const auto& q : s["queues"])
       text += fmt::format("{:>8} {:<6} {:<36.36} fill {:>6} of {:<6} high water {:<6} stalls {}\n",
-                          "", q["direction"].get<std::string>(), q["name"].get<std::string>(),
-                          q["fill"].get<uint64_t>(), q["capacity"].get<uint64_t>(),
-                          q["high_water"].get<uint64_t>(), q["stalls"].get<uint64_t>());
+                          "", printable(q["direction"].get<std::string>()),
+                          printable(q["name"].get<std::string>()), q["fill"].get<uint64_t>(),
+                          q["capacity"].get<uint64_t>(), q["high_water"].get<uint64_t>(),
+                          q["stalls"].get<uint64_t>());
   }
   before_ = std::move(now);
   return narrow ? cut_lines(text, width) : text;

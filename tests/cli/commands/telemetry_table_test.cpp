@@ -174,5 +174,22 @@ TEST(TelemetryTable, QueuesFollowTheirSession) {
             (Words{"input", "image", "fill", "1", "of", "2", "high", "water", "3", "stalls", "4"}));
 }
 
+TEST(TelemetryTable, NamesStayOnTheirLine) {
+  Json s = session(1, 1, 1, 1);
+  s["name"] = "a\nb";
+  s["branches"] = {{{"name", "c\x1b[2J"}, {"runs", 1}, {"busy_ns", 1}}};
+  s["queues"] = {{{"direction", "in\n"},
+                  {"name", "q\r"},
+                  {"fill", 1},
+                  {"capacity", 2},
+                  {"high_water", 3},
+                  {"stalls", 4}}};
+  const auto found = rows(TelemetryTable().text(all({s})));
+  ASSERT_EQ(found.size(), 3);
+  EXPECT_EQ(found[0][1], "a\\x0ab");
+  EXPECT_EQ(found[1][1], "c\\x1b[2J");
+  EXPECT_EQ(found[2][1], "q\\x0d");
+}
+
 }  // namespace
 }  // namespace poprt::cli

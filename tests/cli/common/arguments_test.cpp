@@ -56,6 +56,9 @@ TEST(Arguments, PrintableIsOneLine) {
   EXPECT_EQ(printable("a\nb\x1f"
                       "c\x7f~ \xc3\xa9"),
             "a\\x0ab\\x1fc\\x7f~ \xc3\xa9");
+  // The control characters from U+0080 to U+009F, also as bytes of terminals of 8 bits.
+  EXPECT_EQ(printable("\xc2\x80|\xc2\x9b|\xc2\xa0|\x9b|\xe9|\xe2\x80\x9b"),
+            "\\xc2\\x80|\\xc2\\x9b|\xc2\xa0|\\x9b|\xe9|\xe2\x80\x9b");
 }
 
 TEST(Arguments, MessagesOfTheLibraryNameOptionsOfTheCommand) {

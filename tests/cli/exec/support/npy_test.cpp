@@ -128,6 +128,19 @@ TEST(Npy, TextHasOneWidth) {
             {POPRT_DTYPE_STRING, {1}, {}, {"\xf5\x80\x80\x80|\xc1\x80|\xf4\x8f\xbf\xbf|\xc2\xbf"}});
   EXPECT_EQ(read_npy(path).strings.at(0),
             no + no + no + no + "|" + no + no + "|\xf4\x8f\xbf\xbf|\xc2\xbf");
+  // Surrogates, long forms and codes beyond U+10FFFF are no characters either.
+  for (const std::string text : {"\xed\xa0\x80", "\xed\xbf\xbf", "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf",
+                                 "\xf4\x90\x80\x80", "\xc0\x80", "\xf8\x88\x80\x80\x80"}) {
+    write_npy(path, {POPRT_DTYPE_STRING, {1}, {}, {text}});
+    std::string expected;
+    for (size_t i = 0; i < text.size(); i++) expected += no;
+    EXPECT_EQ(read_npy(path).strings.at(0), expected);
+  }
+  for (const std::string text :
+       {"\xed\x9f\xbf", "\xee\x80\x80", "\xe0\xa0\x80", "\xf0\x90\x80\x80"}) {
+    write_npy(path, {POPRT_DTYPE_STRING, {1}, {}, {text}});
+    EXPECT_EQ(read_npy(path).strings.at(0), text);
+  }
 }
 
 TEST(Npy, ArchivesKeepTheirOrder) {
