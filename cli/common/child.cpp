@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -36,6 +37,10 @@ std::vector<std::string> python_module(const std::string& name) {
 int run_program(const std::vector<std::string>& words, const std::string& purpose,
                 const std::filesystem::path& output) {
   std::fflush(nullptr);  // the program's output must come after earlier output
+  // A parent may have ignored SIGCHLD, and then the kernel keeps no exit code.
+  struct sigaction now{};
+  if (sigaction(SIGCHLD, nullptr, &now) == 0 && now.sa_handler == SIG_IGN)
+    std::signal(SIGCHLD, SIG_DFL);
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -54,9 +59,10 @@ int run_program(const std::vector<std::string>& words, const std::string& purpos
   if (error)
     throw Failure(fmt::format("{}: cannot start {}: {}", purpose, words[0], std::strerror(error)));
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  pid_t ended = 0;
+  while ((ended = waitpid(child, &status, 0)) < 0 && errno == EINTR) {
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ended == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 }  // namespace poprt::cli

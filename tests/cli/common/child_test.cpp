@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "cli/command_line.h"
@@ -14,6 +15,9 @@ TEST(Child, CodesAndOutputOfPrograms) {
   const std::filesystem::path out = folder.path() / "out";
   EXPECT_EQ(run_program({"sh", "-c", "exit 7"}, "purpose"), 7);
   EXPECT_EQ(run_program({"sh", "-c", "kill -9 $$"}, "purpose"), -1);
+  std::signal(SIGCHLD, SIG_IGN);
+  EXPECT_EQ(run_program({"sh", "-c", "exit 7"}, "purpose"), 7);
+  std::signal(SIGCHLD, SIG_DFL);
   EXPECT_EQ(run_program({"sh", "-c", "echo $1; echo wrong >&2; cat", "sh", "said"}, "purpose", out),
             0);
   EXPECT_EQ(read_file(out), "said\nwrong\n");
