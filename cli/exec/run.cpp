@@ -54,6 +54,9 @@ std::vector<std::pair<std::string, std::vector<Array>>> take_texts(const Prepare
       if (text.name == name || text.name == fmt::format("{}[{}]", name, elements.size()))
         elements.push_back({POPRT_DTYPE_STRING, text.shape, {}, text.values});
     if (elements.empty()) return false;
+    if (elements.size() > 1 && !path.ends_with(".npz"))
+      throw Usage(fmt::format("--output: '{}' is a sequence of {} texts; write it to a .npz file",
+                              name, elements.size()));
     texts.emplace_back(path, std::move(elements));
     return true;
   });

@@ -37,7 +37,8 @@ void extract(ir::Graph& graph, const std::vector<std::string>& inputs,
 // names of nodes, level 2 their inputs, outputs and attributes, level 3 all types and shapes.
 std::string describe(const ir::Graph& graph, int level);
 // Returns the nodes whose names match the regular expression, or else the values, in full and with
-// the elements of constants. Throws Usage for an invalid expression and if nothing matches.
+// the elements of constants. The first 4096 bytes of a name are matched. Throws Usage for an
+// invalid expression and if nothing matches.
 std::string describe_named(const ir::Graph& graph, const std::string& expression);
 
 }  // namespace poprt::cli

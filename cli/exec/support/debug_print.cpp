@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <regex>
 
 #include "common/abi.h"
@@ -12,6 +13,9 @@ namespace poprt::cli {
 namespace {
 
 constexpr size_t kElements = 1000;  // most elements of a printed tensor
+// Most bytes of a name that are matched with a regular expression: std::regex needs some hundred
+// bytes of the stack for each.
+constexpr size_t kMatchedBytes = 4096;
 
 std::string type_of(const ir::Value* value) {
   return fmt::format("{}{}", ir::type_string(value->type),
@@ -114,11 +118,15 @@ std::string describe_named(const ir::Graph& graph, const std::string& expression
   std::string text;
   try {
     const std::regex wanted(expression);
+    const auto matches = [&](const std::string& name) {
+      const auto length = static_cast<ptrdiff_t>(std::min(name.size(), kMatchedBytes));
+      return std::regex_search(name.begin(), name.begin() + length, wanted);
+    };
     for (const ir::Node* node : graph.nodes())
-      if (std::regex_search(node->name, wanted)) text += node_text(*node, 3, 0);
+      if (matches(node->name)) text += node_text(*node, 3, 0);
     if (text.empty())
       for (const ir::Value* value : graph.values())
-        if (std::regex_search(value->name(), wanted)) text += value_text(value);
+        if (matches(value->name())) text += value_text(value);
   } catch (const std::regex_error& error) {
     throw Usage(
         fmt::format("--name: '{}' is not a regular expression: {}", expression, error.what()));

@@ -95,6 +95,15 @@ TEST_F(Run, ChipNumericsRequireAFile) {
     EXPECT_EQ(ran.code, 2) << more[0];
     EXPECT_NE(ran.err.find("--numerics faithful runs once"), std::string::npos) << ran.err;
   }
+  for (const std::vector<std::string>& more :
+       {Lines{"--threads", "1"}, Lines{"--load", "copy"}, Lines{"--verify"},
+        Lines{"--winograd", "off"}, Lines{"--on_demand"}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), more.begin(), more.end());
+    const Ran ran = run(all);
+    EXPECT_EQ(ran.code, 2) << more[0];
+    EXPECT_NE(ran.err.find(more[0] + " has no effect"), std::string::npos) << ran.err;
+  }
   std::vector<std::string> one_iteration = words;
   one_iteration.insert(one_iteration.end(), {"--iterations", "1"});
   EXPECT_EQ(run(one_iteration).code, 0);

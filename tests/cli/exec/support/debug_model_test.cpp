@@ -243,6 +243,9 @@ TEST(DebugModel, NodesAreDescribedBeforeValues) {
   EXPECT_TRUE(message_of<Usage>([&] {
                 (void)describe_named(*graph, "(");
               }).starts_with("--name: '(' is not a regular expression: "));
+  const auto long_name = sample();
+  long_name->nodes()[0]->name = "begin" + std::string(1'000'000, 'x') + "end";
+  EXPECT_TRUE(describe_named(*long_name, "^(be|x)gin(x|y)*").starts_with("Node: beginxx"));
 }
 
 TEST(DebugModel, LongTensorsAreCutShort) {
