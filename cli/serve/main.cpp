@@ -206,7 +206,7 @@ void wait_for_signal(ModelRepository& repository, double poll_seconds) {
   for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &pause);
     if (signal == SIGINT || signal == SIGTERM) return;
-    if (signal == SIGHUP || poll_seconds > 0) repository.reload_changed();
+    if (signal == SIGHUP || poll_seconds > 0) repository.reload_changed(signal == SIGHUP);
   }
 }
 

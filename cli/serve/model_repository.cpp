@@ -16,6 +16,22 @@ bool valid_name(const std::string& name) {
          name.find('\0') == std::string::npos;
 }
 
+// Returns the entries of a folder, or those before the first error.
+std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& failed) {
+  std::vector<fs::path> paths;
+  fs::directory_iterator entry(folder, failed);
+  for (; !failed && entry != fs::directory_iterator(); entry.increment(failed))
+    paths.push_back(entry->path());
+  return paths;
+}
+
+// Whether loading the same files again may succeed.
+bool may_pass(const std::exception& e) {
+  const auto* error = dynamic_cast<const Error*>(&e);
+  return !error || error->code() == POPRT_RESOURCE_EXHAUSTED ||
+         error->code() == POPRT_UNAVAILABLE || error->code() == POPRT_DEADLINE_EXCEEDED;
+}
+
 // Returns the PopEF file of a generator, or the folder of a generator that is not compiled yet (an
 // export of onnxruntime-genai or optimum), or "" if there is none.
 std::string generator_at(const std::string& folder, const std::string& file) {
@@ -25,10 +41,10 @@ std::string generator_at(const std::string& folder, const std::string& file) {
       if (fs::is_regular_file(fs::path(folder) / config, failed)) return folder;
   std::string popef = file;
   if (file.empty())
-    for (const auto& entry : fs::directory_iterator(folder, failed)) {
-      if (entry.path().extension() != ".popef") continue;
+    for (const fs::path& path : entries_of(folder, failed)) {
+      if (path.extension() != ".popef") continue;
       if (!popef.empty()) return {};
-      popef = entry.path().filename().string();
+      popef = path.filename().string();
     }
   const std::string path = (fs::path(folder) / popef).string();
   return popef.ends_with(".popef") && serving::is_generator(path) ? path : std::string();
@@ -83,11 +99,13 @@ ModelRepository::Place ModelRepository::place_of(const std::string& name) const 
 std::vector<std::string> ModelRepository::names() const {
   std::set<std::string> found;
   std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(options_.folder, failed)) {
-    const fs::path path = entry.path();
-    const bool file = path.extension() == ".popef" || path.extension() == ".onnx";
-    if (file || fs::is_directory(path / "1", failed))
-      found.insert(file ? path.stem().string() : path.filename().string());
+  for (const fs::path& path : entries_of(options_.folder, failed)) {
+    // Other files, such as a README.md, are no models.
+    std::error_code other;
+    const bool file = (path.extension() == ".popef" || path.extension() == ".onnx") &&
+                      !fs::is_directory(path, other);
+    const std::string name = file ? path.stem().string() : path.filename().string();
+    if (valid_name(name) && (file || fs::is_directory(path / "1", other))) found.insert(name);
   }
   if (failed) throw Error(POPRT_NOT_FOUND, "'" + options_.folder + "': " + failed.message());
   return {found.begin(), found.end()};
@@ -97,8 +115,7 @@ std::vector<std::string> ModelRepository::files_of(const Place& place) const {
   std::error_code failed;
   if (place.file.empty() && generator_at(place.folder, "") == place.folder) {
     std::vector<std::string> files;
-    for (const auto& entry : fs::directory_iterator(place.folder, failed))
-      files.push_back(entry.path().string());
+    for (const fs::path& path : entries_of(place.folder, failed)) files.push_back(path.string());
     std::sort(files.begin(), files.end());
     return files;
   }
@@ -139,31 +156,39 @@ void ModelRepository::load_all() {
                   "--warm_up: '" + options_.folder + "' has no model '" + name + "'");
   for (const std::string& name : all) try {
       load(name);
-    } catch (const Error&) {  // index() has the reason
+    } catch (const std::exception& e) {  // index() has the reason
+      const std::lock_guard lock(mutex_);
+      if (std::string& reason = entries_[name].reason; reason.empty()) reason = e.what();
     }
 }
 
-void ModelRepository::load(const std::string& name) {
+void ModelRepository::load(const std::string& name) { load(name, false); }
+
+void ModelRepository::load(const std::string& name, bool only_if_loaded) {
   const std::lock_guard loading(load_mutex_);
   const Place place = place_of(name);
   std::shared_ptr<Counters> counters;
+  uint64_t unloads = 0;
   {
     const std::lock_guard lock(mutex_);
     Entry& entry = entries_[name];
+    if (only_if_loaded && !entry.is_ready()) return;
     entry.wanted = true;
     entry.reason.clear();
     counters = entry.counters;
+    unloads = entry.unloads;
   }
+  std::string stamp;
   try {
+    stamp = stamp_of(name);
     const std::string generator = generator_at(place.folder, place.file);
     if (!generator.empty() && options_.warm_up.contains(name))
       throw Error(POPRT_INVALID_ARGUMENT, "--warm_up has no effect on a generator");
-    if (!generator.empty()) return load_generator(name, place, generator);
+    if (!generator.empty()) return load_generator(name, place, generator, stamp, unloads);
     serving::LoadOptions load;
     load.file = place.file;
     load.compile = options_.compile;
     load.compile_options = options_.compile_options;
-    const std::string stamp = stamp_of(name);
     serving::ServedModel model(place.folder, load);
     poprt_runner_options options = {};
     options.struct_size = sizeof options;
@@ -175,27 +200,29 @@ void ModelRepository::load(const std::string& name) {
     options.max_shape_memory =
         options_.max_shape_mib ? static_cast<int64_t>(options_.max_shape_mib << 20) : -1;
     const auto warm_up = options_.warm_up.find(name);
-    replace(name, stamp,
+    replace(name, stamp, unloads,
             std::make_shared<const LoadedModel>(
                 name, std::move(model), options, counters,
                 warm_up == options_.warm_up.end() ? std::vector<std::string>() : warm_up->second),
             nullptr);
   } catch (const std::exception& e) {
     const std::lock_guard lock(mutex_);
-    entries_[name].reason = e.what();
+    Entry& entry = entries_[name];
+    if (entry.unloads == unloads) entry.reason = e.what();
+    entry.failed_stamp = may_pass(e) ? "" : stamp;
     throw;
   }
 }
 
 void ModelRepository::load_generator(const std::string& name, const Place& place,
-                                     const std::string& path) {
+                                     const std::string& path, const std::string& stamp,
+                                     uint64_t unloads) {
   const bool compiled = path.ends_with(".popef");
   if (!compiled && !options_.compile)
     throw Error(POPRT_UNIMPLEMENTED,
                 "'" + path + "' must be compiled, and compiling is not allowed; see --compile");
   if (!compiled && !options_.compile_options.empty())
     throw Error(POPRT_INVALID_ARGUMENT, "--compile_option has no effect on generators");
-  const std::string stamp = stamp_of(name);
   poprt_generator_options options = {};
   options.struct_size = sizeof options;
   options.threads = options_.threads;
@@ -211,20 +238,26 @@ void ModelRepository::load_generator(const std::string& name, const Place& place
     const std::lock_guard lock(mutex_);
     loaded.counters = entries_[name].generator_counters;
   }
-  replace(name, stamp, nullptr, std::make_shared<const LoadedGenerator>(std::move(loaded)));
+  replace(name, stamp, unloads, nullptr,
+          std::make_shared<const LoadedGenerator>(std::move(loaded)));
 }
 
-// Swaps the loaded objects with the parameters. The parameters are destroyed after the mutex is
-// released, because the destructor of a model waits for its requests.
-void ModelRepository::replace(const std::string& name, const std::string& stamp,
+// Swaps the loaded objects with the parameters. Throws Error (unavailable) if the model was
+// unloaded since load() had found `unloads`, because a later unload() takes precedence. The
+// parameters are destroyed after the mutex is released, because the destructor of a model waits for
+// its requests.
+void ModelRepository::replace(const std::string& name, const std::string& stamp, uint64_t unloads,
                               std::shared_ptr<const LoadedModel> model,
                               std::shared_ptr<const LoadedGenerator> generator) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[name];
+  if (entry.unloads != unloads)
+    throw Error(POPRT_UNAVAILABLE, "model '" + name + "' was unloaded while it was loaded");
   entry.model.swap(model);
   entry.generator.swap(generator);
   entry.reason.clear();
   entry.stamp = stamp;
+  entry.failed_stamp.clear();
 }
 
 void ModelRepository::unload(const std::string& name) {
@@ -241,18 +274,24 @@ void ModelRepository::unload(const std::string& name) {
   removed_generator.swap(entry->second.generator);
   entry->second.wanted = false;
   entry->second.reason = "unloaded";
+  entry->second.unloads++;
 }
 
-void ModelRepository::reload_changed() {
-  std::vector<std::pair<std::string, std::string>> loaded_stamps;
+void ModelRepository::reload_changed(bool failed_again) {
+  struct Loaded {
+    std::string name, stamp, failed_stamp;
+  };
+  std::vector<Loaded> all;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [name, entry] : entries_)
-      if (entry.is_ready()) loaded_stamps.emplace_back(name, entry.stamp);
+      if (entry.is_ready())
+        all.push_back({name, entry.stamp, failed_again ? "" : entry.failed_stamp});
   }
-  for (const auto& [name, stamp] : loaded_stamps) try {
-      if (stamp_of(name) != stamp) load(name);
-    } catch (const Error&) {  // the old model stays loaded
+  for (const Loaded& loaded : all) try {
+      const std::string stamp = stamp_of(loaded.name);
+      if (stamp != loaded.stamp && stamp != loaded.failed_stamp) load(loaded.name, true);
+    } catch (const std::exception&) {  // the old model stays loaded
     }
 }
 

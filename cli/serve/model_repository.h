@@ -46,15 +46,18 @@ class ModelRepository {
   void load_all();
   // Loads the model, or loads it again. The old one still answers the requests that it received.
   // Throws Error (not_found, invalid_argument for options that a generator does not have or the
-  // tokenizer of another model, unimplemented for a generator that may not be compiled), and the
+  // tokenizer of another model, unimplemented for a generator that may not be compiled, unavailable
+  // if unload() was called meanwhile), std::filesystem::filesystem_error, std::bad_alloc, and the
   // errors of ServedModel, poprt_generator_create and poprt_runner_warm_up.
   void load(const std::string& name);
-  // Unloads a model that is loaded or that failed to load, so that ready() does not require it.
-  // Throws Error (not_found) for others.
+  // Unloads a model that is loaded or that failed to load, so that ready() does not require it. A
+  // running reload of the model has no effect then. Throws Error (not_found) for others.
   void unload(const std::string& name);
   // Reloads the loaded models whose files have changed. Neither models that failed to load nor new
-  // files are loaded. After an error the old model stays loaded, and the next call tries again.
-  void reload_changed();
+  // files are loaded. After an error the old model stays loaded. The next call tries again if the
+  // files have changed since then, if the error may pass, such as a lack of memory, or if
+  // `failed_again` is true.
+  void reload_changed(bool failed_again);
 
   // Throws Error: not_found, unavailable (with the reason), invalid_argument (a generator).
   std::shared_ptr<const LoadedModel> find(const std::string& name,
@@ -78,8 +81,10 @@ class ModelRepository {
     std::shared_ptr<GeneratorCounters> generator_counters = std::make_shared<GeneratorCounters>();
     bool is_ready() const { return model || generator; }
     std::string reason;
-    std::string stamp;    // sizes and dates of the files
-    bool wanted = false;  // whether ready() requires it
+    std::string stamp;         // sizes and dates of the files
+    std::string failed_stamp;  // those of the files that could not be loaded
+    bool wanted = false;       // whether ready() requires it
+    uint64_t unloads = 0;      // calls of unload()
   };
   // A file of the repository, or the folder NAME/1 if `file` is empty.
   struct Place {
@@ -89,8 +94,10 @@ class ModelRepository {
   std::vector<std::string> names() const;
   std::vector<std::string> files_of(const Place& place) const;
   std::string stamp_of(const std::string& name) const;
-  void load_generator(const std::string& name, const Place& place, const std::string& path);
-  void replace(const std::string& name, const std::string& stamp,
+  void load(const std::string& name, bool only_if_loaded);
+  void load_generator(const std::string& name, const Place& place, const std::string& path,
+                      const std::string& stamp, uint64_t unloads);
+  void replace(const std::string& name, const std::string& stamp, uint64_t unloads,
                std::shared_ptr<const LoadedModel> model,
                std::shared_ptr<const LoadedGenerator> generator);
   const Entry& entry_of(const std::string& name, const std::string& version) const;  // under mutex_

@@ -308,6 +308,87 @@ class Repository(ServeTest):
                 time.sleep(0.05)
 
     def test_server_with_a_damaged_model_is_not_ready(self):
+    def slow_to_compile(self, path):
+        """An ONNX file with products of constants, which the compiler computes."""
+        size, products = 1000, 60
+        nodes = [onnx_writer.node("MatMul", [f"w{i}", "w0"], [f"w{i + 1}"]) for i in range(products)]
+        nodes.append(onnx_writer.node("Add", ["x", f"w{products}"], ["y"]))
+        with open(path + ".new", "wb") as file:
+            file.write(onnx_writer.model(nodes, [onnx_writer.value("x", onnx_writer.F32, [1, size])],
+                                         [onnx_writer.value("y", onnx_writer.F32, [size, size])],
+                                         [onnx_writer.floats("w0", [size, size], [0.0] * size * size)]))
+        os.rename(path + ".new", path)
+
+    def compiling(self, name):
+        """A repository with a model that is compiled at once, and its path."""
+        folder = os.path.join(self.folder, name)
+        os.makedirs(folder)
+        shutil.copy(os.path.join(self.repository, "digits.popef"), folder)
+        target = os.path.join(folder, "m.onnx")
+        shutil.copy(model("relu"), target)
+        os.environ["POPART_CACHE_DIR"] = os.path.join(self.folder, name + " cache")
+        self.addCleanup(os.environ.pop, "POPART_CACHE_DIR")
+        return folder, target
+
+    def test_other_files_are_no_models(self):
+        folder = os.path.join(self.folder, "with others")
+        os.makedirs(os.path.join(folder, "lost+found"))
+        os.makedirs(os.path.join(folder, "folder.popef"))
+        shutil.copy(os.path.join(self.repository, "digits.popef"), folder)
+        for name in ["README.md", ".hidden.popef", *(f"note {i}" for i in range(50))]:  # one of them is the last entry
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write("no model")
+        with serving(folder) as (port, _, _):
+            self.assertEqual([m["name"] for m in call(port, "/v2/repository/index", {})[1]], ["digits"])
+            self.assertEqual(call(port, "/v2/health/ready"), (200, {"ready": True}))
+
+    def test_a_model_that_cannot_be_found_has_a_reason(self):
+        folder = os.path.join(self.folder, "dangling")
+        os.makedirs(folder)
+        shutil.copy(os.path.join(self.repository, "digits.popef"), folder)
+        os.symlink("nothing", os.path.join(folder, "gone.popef"))
+        with serving(folder) as (port, _, _):
+            (gone,) = (m for m in call(port, "/v2/repository/index", {})[1] if m["name"] == "gone")
+            self.assertEqual((gone["state"], gone["reason"]), ("UNAVAILABLE", "there is no model 'gone'"))
+
+    def test_a_model_that_is_unloaded_during_its_reload_stays_unloaded(self):
+        folder, target = self.compiling("reloading")
+        with serving(folder, "--compile") as (port, _, process):
+            self.slow_to_compile(target)
+            process.send_signal(signal.SIGHUP)
+            time.sleep(0.5)
+            self.assertEqual(call(port, "/v2/repository/models/m/unload", {}), (200, {}))
+            self.assertEqual(call(port, "/v2/repository/models/digits/load", {}), (200, {}))  # after the reload
+            (found,) = (m for m in call(port, "/v2/repository/index", {})[1] if m["name"] == "m")
+            self.assertEqual((found["state"], found["reason"]), ("UNAVAILABLE", "unloaded"))
+
+    def test_requests_are_refused_while_the_server_waits_for_a_compilation_to_stop(self):
+        folder, target = self.compiling("stopping")
+        padding = " " * 200000  # so that another thread reads the JSON
+        requests = [("/v2/models/digits/infer", image_request(1)), ("/v1/completions", {"model": "digits", "prompt": [1]})]
+        with serving(folder, "--compile", "--drain_seconds", "0") as (port, _, process):
+            clients = [http.client.HTTPConnection("127.0.0.1", port, timeout=60) for _ in requests]
+            for client in clients:
+                client.request("GET", "/v2/health/live")
+                self.assertEqual(client.getresponse().read(), b'{"live":true}')
+            self.slow_to_compile(target)
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                loading = pool.submit(subprocess.run, ["curl", "-s", "-X", "POST", f"http://127.0.0.1:{port}/v2/repository/models/m/load"],
+                                      capture_output=True, check=False)
+                time.sleep(0.5)
+                process.send_signal(signal.SIGTERM)
+                time.sleep(2)
+                for client, (path, request) in zip(clients, requests):
+                    try:
+                        client.request("POST", path, json.dumps(request) + padding)
+                        response = client.getresponse()
+                    except (ConnectionError, http.client.HTTPException):
+                        continue  # the compilation has ended
+                    self.assertIn(response.status, (503, 400), response.read())
+                    client.close()
+                loading.result(60)
+            self.assertEqual(process.wait(60), 0)
+
         folder = os.path.join(self.folder, "damaged")
         os.makedirs(folder)
         shutil.copy(os.path.join(self.repository, "digits.popef"), folder)
