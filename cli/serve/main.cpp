@@ -19,6 +19,9 @@ namespace {
 using namespace poprt::cli;
 using namespace poprt::serve;
 
+// Some 31 years, which fit into 64 bits as nanoseconds, also added to the time of a clock.
+constexpr double kMostSeconds = 1e9, kMostMilliseconds = 1e12;
+
 struct Settings {
   RepositoryOptions repository;
   ServerOptions server;
@@ -80,7 +83,7 @@ void add_options(Command& app, Settings& s) {
       ->many();
   app.add_option("--batch_wait_ms", s.batch_wait_ms,
                  "How long an incomplete batch waits for more rows")
-      ->check(at_least(0.0))
+      ->check(between(0.0, kMostMilliseconds))
       ->capture_default_str();
   app.add_option("--slots", s.repository.slots,
                  "Texts that a generator computes together, if it is compiled; 0: 4")
@@ -93,7 +96,7 @@ void add_options(Command& app, Settings& s) {
       ->capture_default_str();
   app.add_option("--poll_seconds", s.poll_seconds,
                  "How often files are checked for changes and loaded again; 0: never")
-      ->check(at_least(0.0))
+      ->check(between(0.0, kMostSeconds))
       ->capture_default_str();
 }
 
@@ -121,7 +124,7 @@ void add_limits(Command& app, Settings& s) {
   app.group("Limits");
   app.add_option("--request_timeout_ms", s.request_timeout_ms,
                  "How long a request may wait for its computation; 0: without limit")
-      ->check(at_least(0.0))
+      ->check(between(0.0, kMostMilliseconds))
       ->capture_default_str();
   app.add_option("--max_waiting", s.server.limits.waiting,
                  "Requests in flight; further ones fail with 429")
@@ -151,7 +154,7 @@ void add_limits(Command& app, Settings& s) {
       ->capture_default_str();
   app.add_option("--drain_seconds", s.drain_seconds,
                  "How long requests in flight may take when the server stops")
-      ->check(at_least(0.0))
+      ->check(between(0.0, kMostSeconds))
       ->capture_default_str();
 }
 

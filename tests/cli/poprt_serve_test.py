@@ -465,6 +465,8 @@ class Repository(ServeTest):
                              (["models", "--http_port", "x"], "'x'"), (["models", "--http-port", "70000"], "'70000'"),
                              (["models", "--tls-key", "/dev/null"], "--tls_certificate"), (["models", "--drain_seconds", "-1"], "'-1'"),
                              (["models", "--compile", "--compile_option", "fp16"], "NAME=VALUE"),
+                             *((["models", option, value], f"'{value}'") for value in ("1e19", "1e30", "inf", "nan")
+                               for option in ("--request_timeout_ms", "--batch_wait_ms", "--drain_seconds", "--poll_seconds")),
                              (["models", "--compile_option", "precision=fp16"], "needs --compile")):
             result = run_serve(*words)
             self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1), result.stderr)
