@@ -136,6 +136,9 @@ struct HttpServer::State {
   State(const Shared& given, const ServerOptions& given_options)
       : shared(given), options(given_options) {}
   ~State() {
+    // The library requires that no connection is suspended.
+    stopping = true;
+    while (suspended > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (daemon) MHD_stop_daemon(daemon);
   }
 
@@ -147,6 +150,9 @@ struct HttpServer::State {
   Answer answer_get(const std::vector<std::string>& parts);
   Answer answer_index(const Exchange& exchange);
   void suspend(MHD_Connection* connection, Exchange& exchange);
+  void resume(MHD_Connection* connection);
+  void suspend_for(Worker& worker, MHD_Connection* connection, Exchange& exchange,
+                   std::function<void()> task);
   void load_or_unload(MHD_Connection* connection, Exchange& exchange, const std::string& name,
                       bool load);
   void submit(MHD_Connection* connection, Exchange& exchange, const std::string& version,
@@ -164,6 +170,10 @@ struct HttpServer::State {
   std::atomic<bool> started{false};
   std::string message;            // of the library, before it has started
   std::atomic<int> answering{0};  // requests that are submitted and whose answer is not sent
+  // suspend() increments the number before it reads `stopping`, and the destructor reads the number
+  // after it has set `stopping`, so that one of them sees the other.
+  std::atomic<int> suspended{0};  // connections
+  std::atomic<bool> stopping{false};
 };
 
 namespace {
@@ -342,13 +352,16 @@ namespace {
 struct Stream {
   std::shared_ptr<Completion> completion;
   MHD_Connection* connection;
+  std::atomic<int>* suspended;
 };
 
 ssize_t read_stream(void* state, uint64_t, char* to, size_t capacity) {
   const auto& stream = *static_cast<Stream*>(state);
   try {
-    return stream.completion->read(to, capacity,
-                                   [&] { MHD_suspend_connection(stream.connection); });
+    return stream.completion->read(to, capacity, [&] {
+      ++*stream.suspended;
+      MHD_suspend_connection(stream.connection);
+    });
   } catch (const std::exception&) {
     return MHD_CONTENT_READER_END_WITH_ERROR;
   }
@@ -378,11 +391,13 @@ MHD_Result HttpServer::State::answer_completions(MHD_Connection* connection, Exc
         connection, exchange,
         failure(413, "the JSON has " + std::to_string(exchange.request.body.size()) +
                          " bytes; the limit is " + std::to_string(options.limits.json_bytes)));
-  suspend(connection, exchange);
-  if (exchange.request.body.size() <= kMuchJson)
+  if (exchange.request.body.size() <= kMuchJson) {
+    suspend(connection, exchange);
     start_completion(connection, exchange);
-  else
-    shared.reader.add([this, connection, &exchange] { start_completion(connection, exchange); });
+  } else {
+    suspend_for(shared.reader, connection, exchange,
+                [this, connection, &exchange] { start_completion(connection, exchange); });
+  }
   return MHD_YES;
 }
 
@@ -392,7 +407,7 @@ void HttpServer::State::start_completion(MHD_Connection* connection, Exchange& e
   try {
     auto completion = std::make_shared<Completion>(parse_completion(exchange.request.body));
     const auto generator = shared.repository.find_generator(completion->request.model);
-    completion->wake = [connection] { MHD_resume_connection(connection); };
+    completion->wake = [this, connection] { resume(connection); };
     completion->is_connected = [connection] { return client_is_connected(connection); };
     exchange.completion = completion;
     const bool stream = completion->request.stream;
@@ -403,14 +418,14 @@ void HttpServer::State::start_completion(MHD_Connection* connection, Exchange& e
   } catch (const std::exception& e) {
     exchange.result.error = unexpected_error(e);
   }
-  MHD_resume_connection(connection);
+  resume(connection);
 }
 
 // Answers with events as the texts continue.
 MHD_Result HttpServer::State::stream(MHD_Connection* connection, Exchange& exchange) {
   shared.log.write("http", exchange.method + " " + exchange.path, 200, exchange.request.body.size(),
                    0, exchange.begin);
-  auto state = std::make_unique<Stream>(Stream{exchange.completion, connection});
+  auto state = std::make_unique<Stream>(Stream{exchange.completion, connection, &suspended});
   MHD_Response* response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read_stream,
                                                              state.get(), free_stream);
   if (!response) return MHD_NO;
@@ -422,26 +437,48 @@ MHD_Result HttpServer::State::stream(MHD_Connection* connection, Exchange& excha
   return queued;
 }
 
+// Throws Error (unavailable) if the server stops.
 void HttpServer::State::suspend(MHD_Connection* connection, Exchange& exchange) {
+  suspended++;
+  if (stopping) {
+    suspended--;
+    throw Error(POPRT_UNAVAILABLE, "the server stops");
+  }
   exchange.submitted = exchange.counted = true;
   answering++;
   MHD_suspend_connection(connection);
+}
+
+void HttpServer::State::resume(MHD_Connection* connection) {
+  MHD_resume_connection(connection);
+  suspended--;  // the last use of this object
+}
+
+// Suspends the connection and adds a task, which resumes it. Throws as suspend() does.
+void HttpServer::State::suspend_for(Worker& worker, MHD_Connection* connection, Exchange& exchange,
+                                    std::function<void()> task) {
+  suspend(connection, exchange);
+  try {
+    worker.add(std::move(task));
+  } catch (const std::exception& e) {
+    exchange.result.error = unexpected_error(e);
+    resume(connection);
+  }
 }
 
 // Suspends the connection while the worker loads or unloads the model.
 void HttpServer::State::load_or_unload(MHD_Connection* connection, Exchange& exchange,
                                        const std::string& name, bool load) {
   shared.inference.admission().check_open();
-  suspend(connection, exchange);
-  shared.worker.add([this, connection, &exchange, name, load] {
+  suspend_for(shared.worker, connection, exchange, [this, connection, &exchange, name, load] {
     try {
       load ? shared.repository.load(name) : shared.repository.unload(name);
     } catch (const Error& e) {
       exchange.result.error = e;
     } catch (const std::exception& e) {
-      exchange.result.error = Error(POPRT_INTERNAL, e.what());
+      exchange.result.error = unexpected_error(e);
     }
-    MHD_resume_connection(connection);
+    resume(connection);
   });
 }
 
@@ -449,9 +486,11 @@ void HttpServer::State::load_or_unload(MHD_Connection* connection, Exchange& exc
 void HttpServer::State::submit(MHD_Connection* connection, Exchange& exchange,
                                const std::string& version, size_t json_size) {
   const auto model = shared.repository.find(exchange.model, version);
-  suspend(connection, exchange);
-  if (json_size <= kMuchJson) return submit_now(connection, exchange, model, json_size);
-  shared.reader.add([this, connection, &exchange, model, json_size] {
+  if (json_size <= kMuchJson) {
+    suspend(connection, exchange);
+    return submit_now(connection, exchange, model, json_size);
+  }
+  suspend_for(shared.reader, connection, exchange, [this, connection, &exchange, model, json_size] {
     submit_now(connection, exchange, model, json_size);
   });
 }
@@ -461,18 +500,21 @@ void HttpServer::State::submit_now(MHD_Connection* connection, Exchange& exchang
                                    size_t json_size) {
   const auto done = [this, connection, &exchange](Result result) {
     exchange.result = std::move(result);
-    if (exchange.result.error || !has_much_json(exchange.result, exchange.request)) {
-      MHD_resume_connection(connection);
-      return;
+    if (exchange.result.error || !has_much_json(exchange.result, exchange.request))
+      return resume(connection);
+    try {
+      shared.reader.add([this, connection, &exchange] {
+        try {
+          exchange.answer = answer_infer(exchange);
+        } catch (const std::exception& e) {
+          exchange.result.error = unexpected_error(e);
+        }
+        resume(connection);
+      });
+    } catch (const std::exception& e) {
+      exchange.result.error = unexpected_error(e);
+      resume(connection);
     }
-    shared.reader.add([connection, &exchange] {
-      try {
-        exchange.answer = answer_infer(exchange);
-      } catch (const std::exception& e) {
-        exchange.result.error = unexpected_error(e);
-      }
-      MHD_resume_connection(connection);
-    });
   };
   try {
     parse_request(exchange.request, json_size);
@@ -484,7 +526,7 @@ void HttpServer::State::submit_now(MHD_Connection* connection, Exchange& exchang
   } catch (const std::exception& e) {
     exchange.result.error = unexpected_error(e);
   }
-  MHD_resume_connection(connection);
+  resume(connection);
 }
 
 Answer HttpServer::State::answer(Exchange& exchange) {

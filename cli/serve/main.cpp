@@ -202,7 +202,7 @@ sigset_t handled_signals() {
 // models again.
 void wait_for_signal(ModelRepository& repository, double poll_seconds) {
   const sigset_t signals = handled_signals();
-  const double period = poll_seconds > 0 ? poll_seconds : 3600;
+  const double period = poll_seconds > 0 ? std::max(poll_seconds, 1e-3) : 3600;
   const timespec pause = {
       static_cast<time_t>(period),
       static_cast<long>((period - static_cast<double>(static_cast<time_t>(period))) * 1e9)};
@@ -226,17 +226,33 @@ void serve(Settings& settings) {
   AccessLog log(settings.access_log);
   ModelRepository repository(settings.repository);
   Inference inference(settings.server.limits);
-  std::unique_ptr<HttpServer> http;
-  std::unique_ptr<GrpcServer> grpc;
   Generations generations(settings.server.limits.texts, settings.server.limits.request_ns);
   auto worker = std::make_unique<Worker>(), reader = std::make_unique<Worker>();
+  // Declared last, because the threads of the servers use all others.
+  std::unique_ptr<HttpServer> http;
+  std::unique_ptr<GrpcServer> grpc;
   const Shared shared = {repository, inference, log, *worker, *reader, generations};
   ServerOptions options = settings.server;
   options.port = settings.http_port;
   if (options.port >= 0) http = std::make_unique<HttpServer>(shared, options);
   options.port = settings.grpc_port;
   if (options.port >= 0) grpc = std::make_unique<GrpcServer>(shared, options);
-  repository.load_all();
+  const auto stop_servers = [&] {
+    http.reset();
+    if (grpc) grpc->stop();
+    // No thread of a server gives them tasks any more. Their last tasks may answer calls of gRPC.
+    reader.reset();
+    worker.reset();
+  };
+  try {
+    repository.load_all();
+  } catch (const std::exception&) {
+    inference.admission().stop();
+    generations.admission().stop();
+    generations.cancel();
+    stop_servers();
+    throw;
+  }
   for (const ModelStatus& status : repository.index())
     std::fprintf(stderr, "poprt_serve: model '%s': %s%s%s\n", status.name.c_str(),
                  status.state.c_str(), status.reason.empty() ? "" : ": ", status.reason.c_str());
@@ -261,10 +277,7 @@ void serve(Settings& settings) {
   generations.cancel();
   while (busy()) usleep(1000);
   if (http) http->drain(std::max(end, std::chrono::steady_clock::now() + std::chrono::seconds(1)));
-  if (grpc) grpc->stop();
-  reader.reset();
-  worker.reset();  // no connection is suspended any more
-  http.reset();
+  stop_servers();
 }
 
 }  // namespace

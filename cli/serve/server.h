@@ -61,7 +61,9 @@ class GrpcServer {
   int port_ = 0;
 };
 
-// The HTTP server. Stops when it is destroyed.
+// The HTTP server. Stops when it is destroyed: it refuses new computations, and waits for those
+// that it has given to the worker, the reader, the runners and the generators, which must still
+// exist.
 class HttpServer {
  public:
   struct State;  // the argument of the library's callbacks
@@ -69,7 +71,6 @@ class HttpServer {
   // Throws Error: invalid_argument if the address is not one of IPv4 or IPv6; unavailable as
   // GrpcServer does.
   HttpServer(const Shared& shared, const ServerOptions& options);
-  // Requests whose connections are suspended must have ended.
   ~HttpServer();
   // Waits until the answers of all submitted requests are sent, or until `end`.
   void drain(std::chrono::steady_clock::time_point end) const;

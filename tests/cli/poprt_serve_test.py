@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import http.client
 import importlib
 import json
 import os
@@ -307,7 +308,6 @@ class Repository(ServeTest):
                 self.assertLess(time.monotonic(), end)
                 time.sleep(0.05)
 
-    def test_server_with_a_damaged_model_is_not_ready(self):
     def slow_to_compile(self, path):
         """An ONNX file with products of constants, which the compiler computes."""
         size, products = 1000, 60
@@ -369,6 +369,7 @@ class Repository(ServeTest):
         with serving(folder, "--compile", "--drain_seconds", "0") as (port, _, process):
             clients = [http.client.HTTPConnection("127.0.0.1", port, timeout=60) for _ in requests]
             for client in clients:
+                self.addCleanup(client.close)
                 client.request("GET", "/v2/health/live")
                 self.assertEqual(client.getresponse().read(), b'{"live":true}')
             self.slow_to_compile(target)
@@ -385,10 +386,10 @@ class Repository(ServeTest):
                     except (ConnectionError, http.client.HTTPException):
                         continue  # the compilation has ended
                     self.assertIn(response.status, (503, 400), response.read())
-                    client.close()
                 loading.result(60)
             self.assertEqual(process.wait(60), 0)
 
+    def test_server_with_a_damaged_model_is_not_ready(self):
         folder = os.path.join(self.folder, "damaged")
         os.makedirs(folder)
         shutil.copy(os.path.join(self.repository, "digits.popef"), folder)
@@ -464,9 +465,9 @@ class Repository(ServeTest):
         for words, names in (([], "REPOSITORY"), (["models", "--http_prot", "1"], "did you mean --http_port?"),
                              (["models", "--http_port", "x"], "'x'"), (["models", "--http-port", "70000"], "'70000'"),
                              (["models", "--tls-key", "/dev/null"], "--tls_certificate"), (["models", "--drain_seconds", "-1"], "'-1'"),
-                             (["models", "--compile", "--compile_option", "fp16"], "NAME=VALUE"),
                              *((["models", option, value], f"'{value}'") for value in ("1e19", "1e30", "inf", "nan")
                                for option in ("--request_timeout_ms", "--batch_wait_ms", "--drain_seconds", "--poll_seconds")),
+                             (["models", "--compile", "--compile_option", "fp16"], "NAME=VALUE"),
                              (["models", "--compile_option", "precision=fp16"], "needs --compile")):
             result = run_serve(*words)
             self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1), result.stderr)
