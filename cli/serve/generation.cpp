@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
@@ -328,21 +329,26 @@ void Completion::add_token(size_t index, ChosenToken token, const std::string& t
 void Completion::end_choice(size_t index, std::string reason, const std::string& text,
                             std::optional<Error> error) {
   const std::lock_guard lock(mutex_);
-  Choice& choice = choices_[index];
-  choice.finish_reason = std::move(reason);
-  choice.text += text;
-  if (error && !error_) error_ = error;
   running_--;
-  if (request.stream) {
-    Json event = error ? error_json(500, error->what()) : envelope();
-    if (!error) event["choices"].push_back(choice_json(index, choice.tokens.size(), text));
-    add_event(text_of(event));
-    if (running_ == 0 && request.include_usage) {
-      Json last = envelope();
-      last["usage"] = usage();
-      add_event(text_of(last));
+  if (!error && reason == "error") incomplete_ = true;
+  try {
+    Choice& choice = choices_[index];
+    choice.finish_reason = std::move(reason);
+    choice.text += text;
+    if (error && !error_) error_ = error;
+    if (request.stream) {
+      Json event = error ? error_json(500, error->what()) : envelope();
+      if (!error) event["choices"].push_back(choice_json(index, choice.tokens.size(), text));
+      add_event(text_of(event));
+      if (running_ == 0 && request.include_usage) {
+        Json last = envelope();
+        last["usage"] = usage();
+        add_event(text_of(last));
+      }
+      if (running_ == 0) add_event("[DONE]");
     }
-    if (running_ == 0) add_event("[DONE]");
+  } catch (const std::exception&) {  // out of memory
+    incomplete_ = true;
   }
   if (request.stream || running_ == 0) notify();
 }
@@ -362,6 +368,7 @@ int64_t Completion::read(char* to, size_t capacity, const std::function<void()>&
   if (sent_ == events_.size()) {
     events_.clear();
     sent_ = 0;
+    if (running_ == 0 && incomplete_) throw std::bad_alloc();
     if (running_ == 0) return -1;
     waits_ = true;
     suspend();
@@ -376,12 +383,28 @@ int64_t Completion::read(char* to, size_t capacity, const std::function<void()>&
 std::string Completion::format() const {
   const std::lock_guard lock(mutex_);
   if (error_) throw *error_;
+  if (incomplete_) throw Error(POPRT_RESOURCE_EXHAUSTED, "out of memory");
   Json json = envelope();
   for (size_t i = 0; i < choices_.size(); i++)
     json["choices"].push_back(choice_json(i, 0, choices_[i].text));
   json["usage"] = usage();
   return text_of(json);
 }
+
+namespace {
+
+// The error for an exception: itself, or one with this code. Nothing if there is no memory for it.
+std::optional<Error> error_of(const std::exception& e, poprt_error_code code) {
+  try {
+    if (const auto* error = dynamic_cast<const Error*>(&e)) return *error;
+    if (dynamic_cast<const std::bad_alloc*>(&e)) return std::nullopt;
+    return Error(code, e.what());
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
 
 void Generations::start(const std::shared_ptr<const LoadedGenerator>& generator,
                         const std::shared_ptr<Completion>& completion) {
@@ -400,7 +423,7 @@ void Generations::start(const std::shared_ptr<const LoadedGenerator>& generator,
   try {
     for (const serving::Sequence& sequence : sequences)
       serving::check(poprt_sequence_start(sequence.get()));
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     admission_.leave(count);
     throw;
   }
@@ -420,8 +443,8 @@ void Generations::start(const std::shared_ptr<const LoadedGenerator>& generator,
         model.reset();
         admission_.leave();  // the last use of this object
       }).detach();
-    } catch (const std::system_error& e) {
-      completion->end_choice(i, "error", "", Error(POPRT_RESOURCE_EXHAUSTED, e.what()));
+    } catch (const std::exception& e) {
+      completion->end_choice(i, "error", "", error_of(e, POPRT_RESOURCE_EXHAUSTED));
       admission_.leave();
     }
   }
@@ -513,7 +536,7 @@ std::string Generations::read_tokens(const LoadedGenerator& generator, Completio
 void Generations::read_text(const LoadedGenerator& generator, Completion& completion, size_t index,
                             poprt_sequence* sequence) {
   std::optional<Error> error;
-  std::string reason, rest;
+  std::string reason = "error", rest;
   try {
     std::optional<cli::TextStream> stream;
     const CompletionRequest& request = completion.request;
@@ -526,13 +549,12 @@ void Generations::read_text(const LoadedGenerator& generator, Completion& comple
     if (reason == "cancelled") throw Error(POPRT_UNAVAILABLE, "the text was cancelled");
     if (stream) rest = stream->finish();
     if (stream && stream->stopped()) reason = "stop";
-  } catch (const Error& e) {
-    error = e;
   } catch (const std::exception& e) {
-    error = Error(POPRT_INTERNAL, e.what());
+    error = error_of(e, POPRT_INTERNAL);
+    reason = "error";
   }
-  (error ? generator.counters->failed : generator.counters->succeeded)++;
-  completion.end_choice(index, error ? "error" : reason, rest, error);
+  (reason == "error" ? generator.counters->failed : generator.counters->succeeded)++;
+  completion.end_choice(index, std::move(reason), rest, std::move(error));
 }
 
 namespace {

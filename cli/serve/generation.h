@@ -88,9 +88,10 @@ class Completion {
 
   // Copies the next bytes of a stream and returns their number: at most `capacity`, 0 if there are
   // none yet, -1 at the end. If there are none yet, calls `suspend` under the lock, and `wake` is
-  // called when there are some.
+  // called when there are some. Throws std::bad_alloc instead of the end if events are missing.
   int64_t read(char* to, size_t capacity, const std::function<void()>& suspend);
-  // Returns the answer without streaming, after `wake` was called. Throws the error of a text.
+  // Returns the answer without streaming, after `wake` was called. Throws the error of a text, or
+  // resource_exhausted if the memory was not sufficient.
   std::string format() const;
   // Cancels the texts; `wake` is not called any more.
   void close();
@@ -121,6 +122,7 @@ class Completion {
   size_t sent_ = 0;
   bool waits_ = false;  // whether `wake` must be called
   bool closed_ = false;
+  bool incomplete_ = false;  // whether there was no memory for an event, a text or an error
   std::optional<Error> error_;
   std::shared_ptr<const LoadedGenerator> generator_;  // set before the start
 };

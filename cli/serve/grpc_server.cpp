@@ -5,6 +5,7 @@
 #include <grpcpp/health_check_service_interface.h>
 
 #include <cstring>
+#include <new>
 #include <type_traits>
 
 #include "inference.grpc.pb.h"
@@ -275,9 +276,17 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
       authorize(context);
       function();
     });
-    shared_.log.write("grpc", method, status.error_code(), 0, 0, begin);
+    write_log(method, "", status, 0, 0, begin);
     reactor->Finish(status);
     return reactor;
+  }
+  // A request is answered also if there is no memory for its line.
+  void write_log(const char* method, const std::string& model, const Status& status,
+                 size_t received, size_t sent, std::chrono::steady_clock::time_point begin) const {
+    attempt([&] {
+      const std::string what = model.empty() ? method : std::string(method) + " " + model;
+      shared_.log.write("grpc", what, status.error_code(), received, sent, begin);
+    });
   }
   // Calls a function on the worker's thread, and answers when it has returned.
   ServerUnaryReactor* run_on_worker(CallbackServerContext* context, const char* method,
@@ -289,13 +298,14 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
       shared_.inference.admission().check_open();
     });
     const auto finish = [this, reactor, method, begin](const Status& status) {
-      shared_.log.write("grpc", method, status.error_code(), 0, 0, begin);
+      write_log(method, "", status, 0, 0, begin);
       reactor->Finish(status);
     };
-    if (refused.ok())
+    const Status added = refused.ok() ? attempt([&] {
       shared_.worker.add([finish, function = std::move(function)] { finish(attempt(function)); });
-    else
-      finish(refused);
+    })
+                                      : refused;
+    if (!added.ok()) finish(added);
     return reactor;
   }
   template <class Function>
@@ -305,6 +315,8 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
       return Status::OK;
     } catch (const Error& e) {
       return status_of(e);
+    } catch (const std::bad_alloc&) {
+      return {grpc::StatusCode::RESOURCE_EXHAUSTED, "out of memory"};
     } catch (const std::exception& e) {
       return {grpc::StatusCode::INTERNAL, e.what()};
     }
@@ -377,11 +389,11 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
   auto* reactor = context->DefaultReactor();
   const auto finish = [this, reactor, request, response, begin](const Status& status) {
     if (shared_.log.is_enabled())
-      shared_.log.write("grpc", "ModelInfer " + request->model_name(), status.error_code(),
-                        request->ByteSizeLong(), status.ok() ? response->ByteSizeLong() : 0, begin);
+      write_log("ModelInfer", request->model_name(), status, request->ByteSizeLong(),
+                status.ok() ? response->ByteSizeLong() : 0, begin);
     reactor->Finish(status);
   };
-  try {
+  const Status submitted = attempt([&] {
     authorize(context);
     const RequestParameters parameters = parameters_of(*request);
     const auto converted = std::make_shared<std::vector<std::string>>();
@@ -390,27 +402,26 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
     std::vector<std::string> wanted;
     for (const auto& output : request->outputs()) wanted.push_back(output.name());
     auto done = [response, request, finish, converted, inputs](Result result) {
-      if (result.error) return finish(status_of(*result.error));
-      response->set_model_name(result.model->name);
-      response->set_model_version("1");
-      response->set_id(request->id());
-      for (const OutputTensor& output : result.outputs) {
-        auto* tensor = response->add_outputs();
-        tensor->set_name(output.spec->name);
-        tensor->set_datatype(serving::datatype_name(output.spec->dtype));
-        for (const int64_t size : output.shape) tensor->add_shape(size);
-        response->add_raw_output_contents(output.data, output.bytes);
-      }
-      finish(Status::OK);
+      // The runner's thread has no handler for exceptions.
+      finish(attempt([&] {
+        if (result.error) throw *result.error;
+        response->set_model_name(result.model->name);
+        response->set_model_version("1");
+        response->set_id(request->id());
+        for (const OutputTensor& output : result.outputs) {
+          auto* tensor = response->add_outputs();
+          tensor->set_name(output.spec->name);
+          tensor->set_datatype(serving::datatype_name(output.spec->dtype));
+          for (const int64_t size : output.shape) tensor->add_shape(size);
+          response->add_raw_output_contents(output.data, output.bytes);
+        }
+      }));
     };
     shared_.inference.submit(
         shared_.repository.find(request->model_name(), request->model_version()), *inputs, wanted,
         std::move(done), limit_ns(*context, parameters.timeout_ns));
-  } catch (const Error& e) {
-    finish(status_of(e));
-  } catch (const std::exception& e) {
-    finish({grpc::StatusCode::INTERNAL, e.what()});
-  }
+  });
+  if (!submitted.ok()) finish(submitted);
   return reactor;
 }
 

@@ -105,6 +105,7 @@ struct Inference::Job {
   Done done;
   int64_t begin = 0;
   int64_t limit_ns = 0;  // 0: none
+  bool waits_for_shape = false;
   int64_t rows = 1;
   poprt_runner* runner = nullptr;
   serving::Request request;
@@ -188,6 +189,7 @@ void Inference::start_later(std::unique_ptr<Job> job, serving::KnownShapes::Key 
                 "more than " + std::to_string(limits_.waiting) +
                     " requests have waited for the compilation of their shapes; try again later");
   }
+  job->waits_for_shape = true;
   const auto waiting = std::make_shared<WaitingJob>();
   waiting->model = job->model;
   waiting->key = std::move(key);
@@ -240,9 +242,9 @@ poprt_runner* Inference::runner_for(const LoadedModel& model,
 }
 
 Error Inference::too_late(const Job& job) {
-  return {POPRT_DEADLINE_EXCEEDED, "the request waited longer than the limit of " +
-                                       std::to_string(job.limit_ns / 1000) +
-                                       " us for the compilation of its shape"};
+  return {POPRT_DEADLINE_EXCEEDED,
+          "the request waited longer than the limit of " + std::to_string(job.limit_ns / 1000) +
+              " us" + (job.waits_for_shape ? " for the compilation of its shape" : "")};
 }
 
 // The rest of the time limit, or 0 if there is none. Throws Error (deadline_exceeded).

@@ -152,6 +152,7 @@ class Parameters(Base):
                 self.assertIn(b"outputs", body)
             else:
                 self.assertEqual(status, 504, body)
+                self.assertNotIn(b"compilation", body)
 
 
 class OddRequests(Base):
