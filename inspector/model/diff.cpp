@@ -45,12 +45,11 @@ std::string difference_text(const Tensor& left, const Tensor& right) {
   int64_t differing = 0;
   double largest = 0;
   for (int64_t first = 0; first < left.count(); first += kRun) {
-    const auto a = tensor_values(left, first, std::min(kRun, left.count() - first));
-    const auto b = tensor_values(right, first, std::min(kRun, left.count() - first));
-    for (size_t i = 0; i < a.size(); i++) {
-      if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    const int64_t count = std::min(kRun, left.count() - first);
+    for (const double d : element_differences(left, right, first, count)) {
+      if (d == 0) continue;
       differing++;
-      largest = std::max(largest, std::abs(a[i] - b[i]));
+      largest = std::max(largest, std::abs(d));
     }
   }
   return fmt::format("{}, {} of {} elements differ, by at most {}", tensor_text(right), differing,

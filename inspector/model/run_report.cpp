@@ -66,7 +66,7 @@ std::vector<Table> difference_tables(const std::vector<TensorDifference>& differ
     for (const DifferingElement& e : d.worst) {
       if (elements.rows.size() == most) break;
       elements.rows.push_back(
-          {coordinates_text(output->tensor.shape(), e.index), e.left, e.right, e.left - e.right});
+          {coordinates_text(output->tensor.shape(), e.index), e.left, e.right, e.difference});
     }
     tables.push_back(std::move(elements));
   }

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kRun = 1 << 16;  // elements between two checks of `cancel`
 
 double size_of(const DifferingElement& e) {
-  const double d = std::abs(e.left - e.right);
+  const double d = std::abs(e.difference);
   return std::isnan(d) ? HUGE_VAL : d;
 }
 
@@ -55,26 +55,35 @@ TensorDifference compare_tensors(const std::string& name, const Tensor& left, co
     if (cancel && cancel->load(std::memory_order_relaxed))
       fail(ErrorCode::cancelled, "comparing was cancelled");
     const int64_t n = std::min(kRun, count - at);
-    const std::vector<double> a = tensor_values(left, at, n), b = tensor_values(right, at, n);
+    const std::vector<double> a = tensor_values(left, at, n), b = tensor_values(right, at, n),
+                              differences = element_differences(left, right, at, n);
     for (int64_t i = 0; i < n; i++) {
       const double x = a[static_cast<size_t>(i)], y = b[static_cast<size_t>(i)];
       squares_right += std::isfinite(y) ? y * y : 0;
-      if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-      const double difference = std::abs(x - y);
+      const double signed_difference = differences[static_cast<size_t>(i)];
+      if (signed_difference == 0) continue;
+      const double difference = std::abs(signed_difference);
       if (!std::isnan(difference)) {
         d.largest = std::max(d.largest, difference);
-        if (y != 0) d.largest_relative = std::max(d.largest_relative, difference / std::abs(y));
+        const double relative = std::isinf(difference) ? difference : difference / std::abs(y);
+        if (y != 0) d.largest_relative = std::max(d.largest_relative, relative);
         if (std::isfinite(difference)) squares += difference * difference;
       }
-      if (difference <= tolerance.absolute + tolerance.relative * std::abs(y)) continue;
+      if (std::isfinite(difference) &&
+          difference <= tolerance.absolute + tolerance.relative * std::abs(y))
+        continue;
       d.differing++;
       d.where[static_cast<size_t>((at + i) * static_cast<int64_t>(TensorDifference::kBins) /
                                   count)]++;
-      d.worst.push_back({at + i, x, y});
+      d.worst.push_back({at + i, x, y, signed_difference});
       if (d.worst.size() >= 2 * most + 16) keep_largest(d.worst, most);
     }
   }
   keep_largest(d.worst, most);
+  for (DifferingElement& e : d.worst) {
+    e.left_text = element_text(left, e.index);
+    e.right_text = element_text(right, e.index);
+  }
   const auto divisor = static_cast<double>(std::max<int64_t>(1, count));
   d.rms = std::sqrt(squares / divisor);
   d.rms_right = std::sqrt(squares_right / divisor);

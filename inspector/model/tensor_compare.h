@@ -16,8 +16,9 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Elements are equal if |left - right| <= absolute + relative * |right|, if they are the same, or
-// if both are NaN.
+// Elements are equal if both are finite and |left - right| <= absolute + relative * |right|, if
+// they are the same, or if both are NaN. An infinity is equal only to itself, because a tolerance
+// relative to it would accept every number.
 struct Tolerance {
   double relative = 1e-3, absolute = 1e-4;
 };
@@ -25,6 +26,8 @@ struct Tolerance {
 struct DifferingElement {
   int64_t index = 0;
   double left = 0, right = 0;
+  double difference = 0;  // left - right, exact if both are 64-bit integers of one type
+  std::string left_text = {}, right_text = {};  // element_text()
 };
 
 struct TensorDifference {

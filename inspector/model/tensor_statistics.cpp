@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 #include "base/error.h"
@@ -34,6 +35,17 @@ void for_runs(const Tensor& tensor, uint64_t limit, const std::atomic<bool>* can
   }
 }
 
+// The difference of 64-bit integers, rounded once.
+template <class T>
+void subtract(const Tensor& left, const Tensor& right, int64_t first, std::vector<double>& out) {
+  const auto* a = left.values<T>().data() + first;
+  const auto* b = right.values<T>().data() + first;
+  for (size_t i = 0; i < out.size(); i++) {
+    const auto x = static_cast<uint64_t>(a[i]), y = static_cast<uint64_t>(b[i]);
+    out[i] = a[i] < b[i] ? -static_cast<double>(y - x) : static_cast<double>(x - y);
+  }
+}
+
 }  // namespace
 
 std::vector<double> tensor_values(const Tensor& tensor, int64_t first, int64_t count) {
@@ -49,6 +61,26 @@ std::vector<double> tensor_values(const Tensor& tensor, int64_t first, int64_t c
   std::vector<double> values = run.to_doubles();
   values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(first - from));
   return values;
+}
+
+std::vector<double> element_differences(const Tensor& left, const Tensor& right, int64_t first,
+                                        int64_t count) {
+  std::vector<double> differences(static_cast<size_t>(std::max<int64_t>(0, count)));
+  const DType dtype = left.dtype();
+  if (dtype == right.dtype() && (dtype == DType::s64 || dtype == DType::u64)) {
+    if (dtype == DType::s64)
+      subtract<int64_t>(left, right, first, differences);
+    else
+      subtract<uint64_t>(left, right, first, differences);
+    return differences;
+  }
+  const std::vector<double> a = tensor_values(left, first, count),
+                            b = tensor_values(right, first, count);
+  for (size_t i = 0; i < a.size(); i++) {
+    const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
+    differences[i] = same ? 0 : a[i] - b[i];
+  }
+  return differences;
 }
 
 TensorStatistics tensor_statistics(const Tensor& tensor, uint64_t limit,
@@ -98,7 +130,15 @@ std::string element_text(const Tensor& tensor, int64_t index) {
   if (tensor.dtype() == DType::s64)
     return std::to_string(tensor.values<int64_t>()[static_cast<size_t>(index)]);
   const double v = tensor_values(tensor, index, 1)[0];
-  return tensor.dtype() == DType::f64 ? fmt::format("{:.17g}", v) : fmt::format("{:.7g}", v);
+  if (is_integer(tensor.dtype()) || tensor.dtype() == DType::boolean)
+    return fmt::format("{:.0f}", v);
+  if (tensor.dtype() == DType::f64) return fmt::format("{:.17g}", v);
+  std::string text = fmt::format("{:.7g}", v);
+  for (int digits = 8; digits <= 9 && tensor.dtype() == DType::f32; digits++) {
+    if (std::strtof(text.c_str(), nullptr) == static_cast<float>(v)) break;
+    text = fmt::format("{:.{}g}", v, digits);
+  }
+  return text;
 }
 
 }  // namespace poprt::inspector

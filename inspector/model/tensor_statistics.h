@@ -30,7 +30,13 @@ TensorStatistics tensor_statistics(const Tensor& tensor, uint64_t limit = kMostE
 
 // Elements [first, first + count) as doubles; the range must be inside the tensor.
 std::vector<double> tensor_values(const Tensor& tensor, int64_t first, int64_t count);
-// One element: a string or 64-bit integer exactly, f64 with 17 digits, others with 7.
+// left - right for elements [first, first + count) of two tensors with numbers; the range must be
+// inside both. 0 only if the elements are the same number or both are NaN, also for two tensors of
+// s64 or of u64, whose elements need not be doubles. NaN if one is NaN.
+std::vector<double> element_differences(const Tensor& left, const Tensor& right, int64_t first,
+                                        int64_t count);
+// One element: strings and integers exactly, f64 with 17 digits, f32 with the fewest of 7 to 9
+// digits that give the same element again, other floats with 7, which is enough for them.
 std::string element_text(const Tensor& tensor, int64_t index);
 
 }  // namespace poprt::inspector

@@ -653,7 +653,7 @@ void RunView::draw_differences(const NamedTensor& t, ImVec2 size) {
       [&](size_t i, int column) -> std::string {
         const DifferingElement& e = d.worst[i];
         if (column == 0) return coordinates_text(t.tensor.shape(), e.index);
-        return number_text(column == 1 ? e.left : column == 2 ? e.right : e.left - e.right);
+        return column == 1 ? e.left_text : column == 2 ? e.right_text : number_text(e.difference);
       },
       [](size_t) { return false; }, [](size_t) {}, differences_state_,
       {size.x, ImGui::GetContentRegionAvail().y});

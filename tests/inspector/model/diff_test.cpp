@@ -79,6 +79,19 @@ TEST_F(DiffTest, WeightsDifferWhereTheirElementsDo) {
             "f32 4 / f32 4, 1 of 4 elements differ, by at most 0");
 }
 
+// Neighbours beyond 2^53 are the same double.
+TEST_F(DiffTest, IntegerWeightsAreComparedExactly) {
+  const auto text = [](const std::string& w) {
+    return "graph \"g\" opset {\"\": 17} {\n input %x : s64[2]\n const %w : s64[2] = [" + w +
+           "]\n %y : s64[2] = Add(%x, %w) \"a\"\n output %y\n}\n";
+  };
+  const auto rows =
+      rows_of(load("a.ir", text("9007199254740992, 7")), load("b.ir", text("9007199254740993, 7")));
+  const DiffRow* row = find(rows, "weight", "w");
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->right, "s64 2, 1 of 2 elements differ, by at most 1");
+}
+
 TEST_F(DiffTest, NonNumericWeightsDifferByContents) {
   const auto text = [](const std::string& w) {
     return "graph \"g\" opset {\"\": 17} {\n input %x : bool[3]\n const %w : bool[3] = [" + w +

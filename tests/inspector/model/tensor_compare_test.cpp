@@ -86,6 +86,42 @@ TEST(TensorCompare, LimitsAndInfinities) {
   EXPECT_NEAR(d.rms_right, std::sqrt((9 + 4 + 0 + 1 + 16) / 5.0), 1e-12);
 }
 
+// A tolerance relative to an infinity is infinite, but does not accept other numbers.
+TEST(TensorCompare, AnInfinityIsEqualOnlyToItself) {
+  const float inf = INFINITY;
+  const Tensor right = Tensor::of<float>({5}, {inf, -inf, inf, -inf, inf});
+  const TensorDifference d =
+      compare_tensors("y", Tensor::of<float>({5}, {inf, -inf, -inf, 3, NAN}), right, {1e-3, 1e-4});
+  EXPECT_EQ(d.differing, 3u);
+  std::vector<int64_t> order;
+  for (const DifferingElement& e : d.worst) order.push_back(e.index);
+  EXPECT_EQ(order, (std::vector<int64_t>{2, 3, 4}));
+  EXPECT_EQ(d.largest, INFINITY);
+  EXPECT_EQ(d.largest_relative, INFINITY);
+  const Tensor finite = Tensor::of<float>({1}, {3}), infinite = Tensor::of<float>({1}, {-inf});
+  for (const Tolerance tolerance : {Tolerance{0, 0}, Tolerance{1, 1e30}, Tolerance{inf, inf}}) {
+    EXPECT_EQ(compare_tensors("y", finite, infinite, tolerance).differing, 1u);
+    EXPECT_EQ(compare_tensors("y", infinite, finite, tolerance).differing, 1u);
+  }
+}
+
+// Neighbours beyond 2^53 are the same double.
+TEST(TensorCompare, ComparesIntegersOf64BitsExactly) {
+  constexpr int64_t kLarge = int64_t{1} << 53;
+  const TensorDifference d =
+      compare_tensors("y", Tensor::of<int64_t>({3}, {kLarge, kLarge, INT64_MIN}),
+                      Tensor::of<int64_t>({3}, {kLarge + 1, kLarge, INT64_MAX}), {0, 0});
+  ASSERT_EQ(d.differing, 2u);
+  EXPECT_EQ(d.worst[0].difference, -0x1p64);
+  EXPECT_EQ(d.worst[1].difference, -1);
+  EXPECT_EQ(d.worst[1].left_text, "9007199254740992");
+  EXPECT_EQ(d.worst[1].right_text, "9007199254740993");
+  EXPECT_EQ(compare_tensors("y", Tensor::of<uint64_t>({1}, {UINT64_MAX}),
+                            Tensor::of<uint64_t>({1}, {UINT64_MAX - 1}), {0, 0})
+                .largest,
+            1);
+}
+
 TEST(TensorCompare, LocatesDifferencesByRunsOfTheTensor) {
   constexpr size_t kBins = TensorDifference::kBins;
   std::vector<uint8_t> values(4 * kBins);

@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <random>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "model/format.h"
 
 namespace poprt::inspector {
@@ -122,6 +125,32 @@ TEST(TensorStatistics, OnlyNumbersAreNumeric) {
   EXPECT_EQ(element_text(Tensor::of<double>({2}, {0, 0.1}), 1), "0.10000000000000001");
   EXPECT_EQ(element_text(Tensor::of<float>({2}, {0, 0.1f}), 1), "0.1");
   EXPECT_TRUE(tensor_values(Tensor::zeros(DType::f32, {2}), 1, 0).empty());
+}
+
+// Elements that differ have different texts.
+TEST(TensorStatistics, TextsOfElementsAreExact) {
+  EXPECT_EQ(element_text(Tensor::scalar<int32_t>(1234567890), 0), "1234567890");
+  EXPECT_EQ(element_text(Tensor::scalar<int32_t>(INT32_MIN), 0), "-2147483648");
+  EXPECT_EQ(element_text(Tensor::scalar<uint32_t>(UINT32_MAX), 0), "4294967295");
+  EXPECT_EQ(element_text(Tensor::scalar<int16_t>(-32768), 0), "-32768");
+  EXPECT_EQ(element_text(Tensor::zeros(DType::boolean, {1}), 0), "0");
+  EXPECT_EQ(element_text(Tensor::scalar(16777215.0f), 0), "16777215");
+  EXPECT_EQ(element_text(Tensor::scalar(-0.0f), 0), "-0");
+  EXPECT_EQ(element_text(Tensor::scalar(-INFINITY), 0), "-inf");
+  EXPECT_EQ(element_text(Tensor::scalar<float>(NAN), 0), "nan");
+  std::mt19937 random(11);
+  for (int i = 0; i < 20000; i++) {
+    const auto bits = static_cast<uint32_t>(random());
+    const auto v = std::bit_cast<float>(bits);
+    if (!std::isfinite(v)) continue;
+    const std::string text = element_text(Tensor::scalar(v), 0);
+    EXPECT_EQ(std::strtof(text.c_str(), nullptr), v) << text;
+  }
+  for (uint32_t bits = 0; bits < 0x7c00; bits++) {
+    const float v = to_float(f16_t{static_cast<uint16_t>(bits)});
+    const std::string text = element_text(Tensor::scalar(f16_t{static_cast<uint16_t>(bits)}), 0);
+    EXPECT_EQ(to_f16(std::strtof(text.c_str(), nullptr)).bits, bits) << text << " " << v;
+  }
 }
 
 TEST(Format, UnitsChangeWhereNumbersGetLong) {
