@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/float_odd.h"
 #include "base/half.h"
 #include "base/quarter.h"
 #include "kernels/calls/cast.h"
@@ -120,21 +121,9 @@ T floating(const Value& v) {
   return v.is_unsigned64 ? static_cast<T>(static_cast<uint64_t>(v.whole)) : static_cast<T>(v.whole);
 }
 
-// Rounds an f64 to odd, which keeps a second rounding to a float of 16 bits or fewer correct. An
-// integer is rounded to nearest, so one above 2^24 may be rounded twice.
+// An integer is rounded to nearest, so one above 2^24 may be rounded twice.
 float to_float_odd(const Value& v) {
-  if (!v.is_float) return floating<float>(v);
-  const auto f = static_cast<float>(v.real);
-  const auto back = static_cast<double>(f);
-  if (back == v.real || !std::isfinite(f) || std::isnan(v.real)) return f;
-  const float toward = std::fabs(back) > std::fabs(v.real) ? std::nextafter(f, 0.0f)
-                                                           : f;  // the magnitude rounded down
-  uint32_t bits;
-  std::memcpy(&bits, &toward, 4);
-  bits |= 1u;
-  float odd;
-  std::memcpy(&odd, &bits, 4);
-  return odd;
+  return v.is_float ? poprt::to_float_odd(v.real) : floating<float>(v);
 }
 
 void write(DType t, void* data, int64_t i, const Value& v, const Params& p) {

@@ -14,6 +14,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/float_odd.h"
+#include "base/half.h"
 #include "codecs/npy.h"
 #include "model/format.h"
 #include "onnx/tensor_io.h"
@@ -31,9 +33,9 @@ Tensor stored(const Shape& shape, std::span<const double> values) {
   const auto out = t.mutable_values<T>();
   for (size_t i = 0; i < out.size(); i++) {
     if constexpr (std::is_same_v<T, f16_t>)
-      out[i] = to_f16(static_cast<float>(values[i]));
+      out[i] = to_f16(to_float_odd(values[i]));
     else if constexpr (std::is_same_v<T, bf16_t>)
-      out[i] = to_bf16(static_cast<float>(values[i]));
+      out[i] = to_bf16(to_float_odd(values[i]));
     else if constexpr (std::is_floating_point_v<T>)
       out[i] = static_cast<T>(values[i]);
     else if constexpr (std::is_same_v<T, bool>)

@@ -302,5 +302,15 @@ TEST(RunInputDetails, NumpyFilesContainTheirTypes) {
             "unimplemented: '" + path.string() + "': text is not exported");
 }
 
+// A value just above the middle of two floats of 16 bits is the middle as a f32.
+TEST(RunInputDetails, DoublesAreRoundedOnce) {
+  const double half[] = {1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-40, 1 + 3 * 0x1p-11 - 0x1p-40},
+               brain[] = {1 + 0x1p-8, -(1 + 0x1p-8 + 0x1p-40), 1 + 3 * 0x1p-8 - 0x1p-40};
+  EXPECT_EQ(tensor_of(DType::f16, {3}, half).to_doubles(),
+            (std::vector<double>{1, 1 + 0x1p-10, 1 + 0x1p-10}));
+  EXPECT_EQ(tensor_of(DType::bf16, {3}, brain).to_doubles(),
+            (std::vector<double>{1, -(1 + 0x1p-7), 1 + 0x1p-7}));
+}
+
 }  // namespace
 }  // namespace poprt::inspector
