@@ -42,7 +42,7 @@ void add_box(const GraphModel& graph, const SceneBox& box, const Colour& colour,
   const bool is_op = is_node && graph.node(box.node).kind == NodeKind::op;
   const uint32_t hue = !is_op   ? 0x7a8494
                        : colour ? colour(box.node)
-                                : hue_of(graph.node(box.node).op);
+                                : colour_of_name(graph.node(box.node).op);
   const uint32_t fill = is_op ? pale(hue) : box.open ? 0xf6f7f9 : is_node ? 0xe9ecef : 0xd8dee8;
   svg += fmt::format(
       R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="5" fill="#{:06x}" stroke="#{:06x}"/>)",

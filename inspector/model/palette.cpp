@@ -206,7 +206,7 @@ Family family_of(std::string_view name) {
   return entry ? entry->family : Family::other;
 }
 
-uint32_t hue_of(std::string_view name) {
+uint32_t colour_of_name(std::string_view name) {
   if (const Entry* const entry = entry_of(name)) return entry->colour;
   uint32_t hash = 2166136261u;  // FNV-1a
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;

@@ -26,7 +26,7 @@ Family family_of(std::string_view name);
 
 // Returns 0xRRGGBB for an operator ("Conv", "poprt.Conv") or a kernel ("conv_winograd"). The same
 // name always has the same colour, and operators that often occur together have different ones.
-uint32_t hue_of(std::string_view name);
+uint32_t colour_of_name(std::string_view name);
 // Colours for the lines of one plot. Neighbours differ.
 uint32_t hue_at(size_t index);
 

@@ -75,7 +75,7 @@ class Loops {
 };
 
 // Sorts the ranges and returns the number of bytes in their union.
-uint64_t covered(std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
+uint64_t bytes_of_union(std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
   std::sort(ranges.begin(), ranges.end());
   uint64_t total = 0, end = 0;
   for (const auto& [from, to] : ranges) {
@@ -223,8 +223,8 @@ void ProgramModel::count_live(size_t instructions) {
                      high = std::min(end, p.arena_begin + p.arena_bytes);
       if (low < high) own.emplace_back(low, high);
     }
-    live_bytes_[at] = covered(ranges);
-    own_bytes_[at] = inside ? covered(own) : live_bytes_[at];
+    live_bytes_[at] = bytes_of_union(ranges);
+    own_bytes_[at] = inside ? bytes_of_union(own) : live_bytes_[at];
   }
 }
 

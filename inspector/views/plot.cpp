@@ -273,7 +273,7 @@ PlotInput plot(const char* title, ImVec2 size, const std::vector<PlotLine>& line
   if (hovered) input.wheel = io.MouseWheel;
   if (ImGui::IsItemActive() && ImGui::IsMouseDragging(0)) input.drag = io.MouseDelta.x * unit;
   input.at = from + (std::clamp(io.MousePos.x, area.least.x, area.most.x) - area.least.x) * unit;
-  input.again = hovered && ImGui::IsMouseDoubleClicked(0);
+  input.double_click = hovered && ImGui::IsMouseDoubleClicked(0);
   area.axis = axis;
   area.top = top_of(lines, area, static_cast<double>(least_top));
   if (axis == Axis::logarithmic) set_logarithmic(lines, area);

@@ -27,10 +27,10 @@ struct PlotMarker {
 };
 // The pointer's actions in a plot.
 struct PlotInput {
-  float drag = 0;      // distance along x, in its units, positive to the right
-  float wheel = 0;     // notches, positive away from the user
-  float at = 0;        // x of the pointer
-  bool again = false;  // whether there was a double click
+  float drag = 0;   // distance along x, in its units, positive to the right
+  float wheel = 0;  // notches, positive away from the user
+  float at = 0;     // x of the pointer
+  bool double_click = false;
 };
 // On a logarithmic axis values range from a power of ten to 1, 2 or 5 times a power of ten, and
 // values of zero or less are not drawn.

@@ -307,7 +307,7 @@ void QueuesView::plot(const TelemetryHistory& history, const char* title, ImVec2
     span = wanted;
   }
   if (input.drag != 0) move(history, -static_cast<double>(input.drag));
-  if (input.again) frozen_ = false;
+  if (input.double_click) frozen_ = false;
 }
 
 namespace {

@@ -177,7 +177,7 @@ ImU32 mixed(ImU32 a, ImU32 b, float part) {
          IM_COL32_A_MASK;
 }
 
-ImU32 colour_of(std::string_view name) { return rgb(hue_of(name)); }
+ImU32 colour_of(std::string_view name) { return rgb(colour_of_name(name)); }
 
 ImU32 colour_at(size_t index) { return rgb(hue_at(index)); }
 

@@ -370,7 +370,7 @@ bool Workspace::select(const std::string& name) {
   Tab* tab = front();
   if (!tab || !tab->document) return false;
   if (view_ == View::popef && tab->document->popef) {
-    light_up(name);
+    highlight_anchor(name);
     const auto& anchors = tab->document->popef->anchors();
     return std::any_of(anchors.begin(), anchors.end(),
                        [&](const AnchorRow& a) { return a.name == name; });
@@ -577,12 +577,13 @@ void Workspace::export_data(Tab& tab, size_t row) {
 
 // Highlights an anchor in every view if it is selected in one: as a row of the PopEF view, a queue,
 // an operand, or an input or output of a graph.
-void Workspace::follow_anchor() {
-  if (queues_.anchor != anchor_) return light_up(queues_.anchor);
+void Workspace::sync_highlighted_anchor() {
+  if (queues_.anchor != anchor_) return highlight_anchor(queues_.anchor);
   for (auto& tab : tabs_) {
-    if (tab->popef.selected_anchor() != anchor_) return light_up(tab->popef.selected_anchor());
-    if (tab->program.anchor != anchor_) return light_up(tab->program.anchor);
-    if (tab->queues.anchor != anchor_) return light_up(tab->queues.anchor);
+    if (tab->popef.selected_anchor() != anchor_)
+      return highlight_anchor(tab->popef.selected_anchor());
+    if (tab->program.anchor != anchor_) return highlight_anchor(tab->program.anchor);
+    if (tab->queues.anchor != anchor_) return highlight_anchor(tab->queues.anchor);
   }
   Tab* tab = front();
   const int node = tab && tab->document && tab->document->graph ? tab->graph.selected() : kNone;
@@ -592,7 +593,7 @@ void Workspace::follow_anchor() {
   if (node == kNone) return;
   const GraphNode& n = tab->document->graph->node(node);
   const std::string anchor = fused_prefix(*tab) + n.name;
-  if (n.kind != NodeKind::op && n.group == kRoot && anchor != anchor_) light_up(anchor);
+  if (n.kind != NodeKind::op && n.group == kRoot && anchor != anchor_) highlight_anchor(anchor);
 }
 
 // Returns the prefix, such as "graph1/", that an open fused file adds to the anchors of this model.
@@ -604,7 +605,7 @@ std::string Workspace::fused_prefix(const Tab& source) const {
   return {};
 }
 
-void Workspace::light_up(const std::string& fused) {
+void Workspace::highlight_anchor(const std::string& fused) {
   anchor_ = fused;
   queues_.anchor = fused;
   for (auto& tab : tabs_) {
@@ -781,7 +782,7 @@ Actions Workspace::draw(ImVec2 size) {
   else
     draw_view(tab, room);
   ImGui::EndChild();
-  follow_anchor();
+  sync_highlighted_anchor();
   draw_status();
   ImGui::End();
   draw_help();

@@ -149,8 +149,8 @@ class Workspace {
   std::vector<Table> shown_tables();
   void export_tables();
   void copy_tables();
-  void follow_anchor();
-  void light_up(const std::string& anchor);
+  void sync_highlighted_anchor();
+  void highlight_anchor(const std::string& anchor);
   std::string fused_prefix(const Tab& source) const;
   void take_profile(Tab& tab, std::shared_ptr<const ProgramProfile> profile);
   float anchor_width() const;

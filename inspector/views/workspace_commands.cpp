@@ -26,8 +26,8 @@ std::vector<Workspace::Command> Workspace::commands() {
   list.push_back({"Copy what this view shows as tables", "", [this] { copy_tables(); }});
   list.push_back({"Export what this view shows as JSON", "", [this] { export_tables(); }});
   if (!anchor_.empty())
-    list.push_back(
-        {"Clear the highlighted anchor " + printable(anchor_), "", [this] { light_up({}); }});
+    list.push_back({"Clear the highlighted anchor " + printable(anchor_), "",
+                    [this] { highlight_anchor({}); }});
   if (Tab* tab = front()) {
     list.push_back({"Search nodes", "Ctrl+F", [this] {
                       view_ = View::graph;

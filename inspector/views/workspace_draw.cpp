@@ -188,7 +188,7 @@ void Workspace::draw_anchor() {
              "Highlighted in the graph, PopEF, the program and the queues", true);
   ImGui::SameLine(0, 1);
   ImGui::PushID("anchor");
-  if (ui::button("x", "Clear the highlight")) light_up({});
+  if (ui::button("x", "Clear the highlight")) highlight_anchor({});
   ImGui::PopID();
 }
 

@@ -61,7 +61,7 @@ TEST(Palette, NeighboursOfALegendDifferForEveryVision) {
   for (const Names& legend : kLegends)
     for (size_t i = 0; i < legend.size(); i++)
       for (size_t k = i + 1; k < legend.size(); k++)
-        EXPECT_GE(least_distance(hue_of(legend[i]), hue_of(legend[k])),
+        EXPECT_GE(least_distance(colour_of_name(legend[i]), colour_of_name(legend[k])),
                   k == i + 1 ? kNeighbours : kSameLegend)
             << legend[i] << " and " << legend[k];
 }
@@ -72,13 +72,13 @@ TEST(Palette, KernelsOfALegendDiffer) {
               "matmul", "pool_blocked"},
         Names{"matmul", "elementwise", "layer_norm", "attention", "gather", "softmax"}})
     for (size_t i = 1; i < legend.size(); i++)
-      EXPECT_GE(least_distance(hue_of(legend[i - 1]), hue_of(legend[i])), 7)
+      EXPECT_GE(least_distance(colour_of_name(legend[i - 1]), colour_of_name(legend[i])), 7)
           << legend[i - 1] << " and " << legend[i];
 }
 
 TEST(Palette, FamiliesShareAHue) {
   const auto hue_angle = [](const std::string& name) {
-    const Triple lab = lab_of(linear_rgb(hue_of(name)));
+    const Triple lab = lab_of(linear_rgb(colour_of_name(name)));
     return std::atan2(lab[2], lab[1]) * 180 / std::numbers::pi;
   };
   for (const Names& family : std::vector<Names>{
@@ -96,7 +96,7 @@ TEST(Palette, FamiliesShareAHue) {
   EXPECT_EQ(family_of("Orchestrate"), Family::other);
   EXPECT_EQ(family_of("Or"), Family::arithmetic) << "short names match as a whole";
   EXPECT_EQ(family_of("Norm"), Family::norm);
-  EXPECT_EQ(hue_of("com.example.Anything"), hue_of("com.example.Anything"));
+  EXPECT_EQ(colour_of_name("com.example.Anything"), colour_of_name("com.example.Anything"));
 }
 
 TEST(Palette, NoOperatorLooksLikeAnError) {
@@ -105,7 +105,7 @@ TEST(Palette, NoOperatorLooksLikeAnError) {
   names.insert({"LSTM", "Attention", "TopK", "If", "Loop", "ReduceSum", "RotaryEmbedding"});
   for (const uint32_t error : {0xff6b64u, 0xc9302cu}) {
     for (const std::string& name : names)
-      EXPECT_GE(distance_for(Vision::normal, hue_of(name), error), 15) << name;
+      EXPECT_GE(distance_for(Vision::normal, colour_of_name(name), error), 15) << name;
     for (size_t i = 0; i < 12; i++)
       EXPECT_GE(distance_for(Vision::normal, hue_at(i), error), 15) << i;
   }
