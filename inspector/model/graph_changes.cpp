@@ -27,6 +27,18 @@ std::string contents(const GraphModel& graph, const GraphNode& node) {
   return text;
 }
 
+// The operators whose name no other operator of the graph has, by name.
+std::unordered_map<std::string, int> nodes_by_unique_name(const GraphModel& graph) {
+  std::unordered_map<std::string, int> nodes;
+  for (size_t i = 0; i < graph.nodes().size(); i++) {
+    if (graph.nodes()[i].kind != NodeKind::op) continue;
+    const auto [at, fresh] = nodes.emplace(graph.nodes()[i].name, static_cast<int>(i));
+    if (!fresh) at->second = kNone;
+  }
+  std::erase_if(nodes, [](const auto& n) { return n.second == kNone; });
+  return nodes;
+}
+
 }  // namespace
 
 GraphChanges changes_between(const GraphModel& before, const GraphModel& after) {
@@ -35,10 +47,20 @@ GraphChanges changes_between(const GraphModel& before, const GraphModel& after) 
   for (size_t i = 0; i < before.nodes().size(); i++)
     old.emplace(key_of(before, before.nodes()[i]), static_cast<int>(i));
   std::vector<bool> kept(before.nodes().size());
-  for (const GraphNode& n : after.nodes()) {
-    const auto found = old.find(key_of(after, n));
-    changes.before.push_back(found == old.end() ? kNone : found->second);
-    if (found != old.end()) kept[static_cast<size_t>(found->second)] = true;
+  changes.before.assign(after.nodes().size(), kNone);
+  const auto old_unique = nodes_by_unique_name(before);
+  for (const auto& [name, now] : nodes_by_unique_name(after)) {
+    const auto found = old_unique.find(name);
+    if (found == old_unique.end() || before.node(found->second).op != after.node(now).op) continue;
+    changes.before[static_cast<size_t>(now)] = found->second;
+    kept[static_cast<size_t>(found->second)] = true;
+  }
+  for (size_t i = 0; i < after.nodes().size(); i++) {
+    if (changes.before[i] != kNone) continue;
+    const auto found = old.find(key_of(after, after.nodes()[i]));
+    if (found == old.end() || kept[static_cast<size_t>(found->second)]) continue;
+    changes.before[i] = found->second;
+    kept[static_cast<size_t>(found->second)] = true;
   }
   for (size_t i = 0; i < before.nodes().size(); i++)
     if (!kept[i]) old_names.emplace(before.nodes()[i].name, static_cast<int>(i));

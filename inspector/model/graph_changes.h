@@ -10,8 +10,11 @@ namespace poprt::inspector {
 
 enum class Change { none, added, removed, changed };
 
-// Two nodes correspond if their first outputs have the same name, else if the nodes have the same
-// name. Contains the added and changed nodes of `after`, and the removed nodes of `before`.
+// Two nodes correspond if they have the same operator and the same name, which no other node has,
+// because a pass that fuses a node into another renames the result of the other: a Conv that
+// absorbs a BatchNormalization is the same Conv. Else they correspond if their first outputs have
+// the same name, else if the nodes have the same name. Contains the added and changed nodes of
+// `after`, and the removed nodes of `before`.
 struct GraphChanges {
   std::vector<Change> after;
   std::vector<int> before;  // the corresponding node of each node of `after`; kNone: added

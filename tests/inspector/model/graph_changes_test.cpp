@@ -34,6 +34,23 @@ std::string described_changes(const std::string& left, const std::string& right)
   return text;
 }
 
+// A node that absorbs its reader gets the name of the reader's result and keeps its own.
+TEST(GraphChanges, ANodeThatAbsorbsItsReaderStays) {
+  EXPECT_EQ(described_changes("%a : f32[2] = Conv(%x) \"c\"\n%b : f32[2] = BatchNormalization(%a) "
+                              "\"bn\"\n%y : f32[2] = Relu(%b) \"r\"\noutput %y",
+                              "%b : f32[2] = Conv(%x) \"c\"\n%y : f32[2] = Relu(%b) \"r\"\n"
+                              "output %y"),
+            "c<-c changed; r<-r same; y<-y same; bn gone; ");
+}
+
+// A name that several nodes have does not tell which of them stays.
+TEST(GraphChanges, NodesWithOneNameCorrespondByTheirResults) {
+  EXPECT_EQ(
+      described_changes("%a : f32[2] = Relu(%x) \"n\"\n%b : f32[2] = Relu(%a) \"n\"\noutput %b",
+                        "%b : f32[2] = Relu(%x) \"n\"\noutput %b"),
+      "n<-n changed; b<-b same; n gone; ");
+}
+
 TEST(GraphChanges, NodesCorrespondByResultThenByName) {
   const std::string plain = "%a : f32[2] = Relu(%x) \"n\"\noutput %a";
   EXPECT_EQ(described_changes(plain, plain), "n<-n same; a<-a same; ");
