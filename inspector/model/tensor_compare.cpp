@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "model/format.h"
@@ -134,35 +135,50 @@ int64_t row_count(const Tensor& t) {
   return length == 0 ? 0 : t.count() / length;
 }
 
-std::vector<int64_t> top_elements(const Tensor& tensor, int64_t row, size_t most) {
+std::vector<int64_t> top_elements(const Tensor& tensor, int64_t row, size_t most,
+                                  const std::atomic<bool>* cancel) {
   if (!has_numbers(tensor) || row < 0 || row >= row_count(tensor)) return {};
   const int64_t length = row_length(tensor);
-  const std::vector<double> values = tensor_values(tensor, row * length, length);
-  std::vector<int64_t> order;
-  for (int64_t i = 0; i < length; i++)
-    if (!std::isnan(values[static_cast<size_t>(i)])) order.push_back(i);
-  const auto larger = [&](int64_t a, int64_t b) {
-    const double x = values[static_cast<size_t>(a)], y = values[static_cast<size_t>(b)];
-    return x != y ? x > y : a < b;
+  using Element = std::pair<double, int64_t>;
+  std::vector<Element> best;
+  const auto larger = [](const Element& a, const Element& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
   };
-  const size_t n = std::min(most, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end(),
-                    larger);
-  order.resize(n);
+  for_values(tensor, row * length, length, cancel,
+             [&](int64_t first, const std::vector<double>& values) {
+               for (size_t k = 0; k < values.size(); k++)
+                 if (!std::isnan(values[k]))
+                   best.emplace_back(values[k], first - row * length + static_cast<int64_t>(k));
+               const size_t n = std::min(most, best.size());
+               std::partial_sort(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(n),
+                                 best.end(), larger);
+               best.resize(n);
+             });
+  std::vector<int64_t> order;
+  for (const Element& e : best) order.push_back(e.second);
   return order;
 }
 
-std::vector<double> softmax_of(const Tensor& tensor, int64_t row,
-                               std::span<const int64_t> elements) {
+std::vector<double> softmax_of(const Tensor& tensor, int64_t row, std::span<const int64_t> elements,
+                               const std::atomic<bool>* cancel) {
   if (elements.empty()) return {};
   const int64_t length = row_length(tensor);
-  const std::vector<double> values = tensor_values(tensor, row * length, length);
-  const double most = *std::max_element(values.begin(), values.end());
-  double sum = 0;
-  for (const double v : values) sum += std::exp(v - most);
+  double most = -HUGE_VAL, sum = 0;
+  bool any_nan = false;
+  for_values(tensor, row * length, length, cancel, [&](int64_t, const std::vector<double>& values) {
+    for (const double v : values) {
+      any_nan |= std::isnan(v);
+      most = std::max(most, v);
+    }
+  });
+  if (any_nan || std::isinf(most))
+    return std::vector<double>(elements.size(), std::numeric_limits<double>::quiet_NaN());
+  for_values(tensor, row * length, length, cancel, [&](int64_t, const std::vector<double>& values) {
+    for (const double v : values) sum += std::exp(v - most);
+  });
   std::vector<double> parts;
   for (const int64_t i : elements)
-    parts.push_back(std::exp(values[static_cast<size_t>(i)] - most) / sum);
+    parts.push_back(std::exp(tensor_values(tensor, row * length + i, 1)[0] - most) / sum);
   return parts;
 }
 

@@ -59,12 +59,15 @@ std::vector<TensorDifference> compare_outputs(const std::vector<NamedTensor>& le
 std::string coordinates_text(const Shape& shape, int64_t index);
 
 // Positions of the largest elements in row `row` of the last dimension, without NaNs.
-std::vector<int64_t> top_elements(const Tensor& tensor, int64_t row, size_t most);
+std::vector<int64_t> top_elements(const Tensor& tensor, int64_t row, size_t most,
+                                  const std::atomic<bool>* cancel = nullptr);
 // Number of rows of the last dimension; 1 for a scalar, 0 for an empty tensor.
 int64_t row_count(const Tensor& tensor);
 int64_t row_length(const Tensor& tensor);  // 1 for a scalar
-// Softmax values of these elements over the row.
-std::vector<double> softmax_of(const Tensor& tensor, int64_t row,
-                               std::span<const int64_t> elements);
+// Softmax values of these elements over the row. As by ONNX's Softmax, all are NaN if an element of
+// the row is NaN or positive infinity, or if all are negative infinity. Negative infinities in
+// other rows, such as masked elements, have the value 0.
+std::vector<double> softmax_of(const Tensor& tensor, int64_t row, std::span<const int64_t> elements,
+                               const std::atomic<bool>* cancel = nullptr);
 
 }  // namespace poprt::inspector

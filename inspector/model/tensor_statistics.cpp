@@ -63,6 +63,15 @@ std::vector<double> tensor_values(const Tensor& tensor, int64_t first, int64_t c
   return values;
 }
 
+void for_values(const Tensor& tensor, int64_t first, int64_t count, const std::atomic<bool>* cancel,
+                const std::function<void(int64_t, const std::vector<double>&)>& visit) {
+  for (int64_t at = 0; at < count; at += kValuesPerRun) {
+    if (cancel && cancel->load(std::memory_order_relaxed))
+      fail(ErrorCode::cancelled, "reading a tensor was cancelled");
+    visit(first + at, tensor_values(tensor, first + at, std::min(kValuesPerRun, count - at)));
+  }
+}
+
 std::vector<double> element_differences(const Tensor& left, const Tensor& right, int64_t first,
                                         int64_t count) {
   std::vector<double> differences(static_cast<size_t>(std::max<int64_t>(0, count)));

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,10 @@ TensorStatistics tensor_statistics(const Tensor& tensor, uint64_t limit = kMostE
 
 // Elements [first, first + count) as doubles; the range must be inside the tensor.
 std::vector<double> tensor_values(const Tensor& tensor, int64_t first, int64_t count);
+// Calls `visit(first, values)` for elements [first, first + count) in runs, because all of them as
+// doubles may not fit into memory. Throws Error(cancelled).
+void for_values(const Tensor& tensor, int64_t first, int64_t count, const std::atomic<bool>* cancel,
+                const std::function<void(int64_t, const std::vector<double>&)>& visit);
 // left - right for elements [first, first + count) of two tensors with numbers; the range must be
 // inside both. 0 only if the elements are the same number or both are NaN, also for two tensors of
 // s64 or of u64, whose elements need not be doubles. NaN if one is NaN.

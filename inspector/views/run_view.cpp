@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <tuple>
 
@@ -11,12 +12,9 @@
 #include "model/format.h"
 #include "model/run_report.h"
 #include "views/plot.h"
-#include "views/tensor_picture.h"
 
 namespace poprt::inspector {
 namespace {
-
-constexpr size_t kTop = 10;
 
 std::string type_text(DType dtype, const Shape& shape) {
   return fmt::format("{} {}", dtype_name(dtype), dimensions_text(shape));
@@ -243,11 +241,13 @@ void RunView::settle() {
   benching_.wait();
   accept();
   tensor_.settle();
+  picture_.settle();
+  top_.settle();
 }
 
 std::vector<Table> RunView::tables() const {
   std::vector<Table> tables;
-  if (result_) tables = run_tables(*result_, kTop, classes_);
+  if (result_) tables = run_tables(*result_, TensorRow::kTop, classes_);
   if (!differences_.empty())
     for (Table& t : difference_tables(differences_, result_->outputs, 1000))
       tables.push_back(std::move(t));
@@ -540,7 +540,7 @@ void RunView::draw_selected(ImVec2 size) {
   ImGui::EndChild();
   if (picture) {
     ImGui::SameLine(0, 8);
-    draw_picture(t.tensor, {side, rest.y});
+    picture_.draw(t.tensor, {side, rest.y});
   }
   ImGui::EndChild();
 }
@@ -557,8 +557,7 @@ void RunView::draw_class_names(int64_t length) {
 }
 
 void RunView::draw_top_element(size_t rank, int64_t index, double value, double part,
-                               double softmax, float width) {
-  const bool named = softmax >= 0;
+                               const std::string& label, float width) {
   const float line = ImGui::GetTextLineHeight();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float left = 190 * ui::scale();
@@ -572,9 +571,9 @@ void RunView::draw_top_element(size_t rank, int64_t index, double value, double 
   ui::text(fmt::format("{}  index {}", place, index));
   ImGui::SameLine(110 * ui::scale());
   ui::text(number_text(value));
-  if (!named) return;
+  if (label.empty()) return;
   ImGui::SameLine(left + 8 * ui::scale());
-  ui::text(fmt::format("{}  {:.1f} %", classes_[static_cast<size_t>(index)], softmax * 100));
+  ui::text(label);
 }
 
 // Shows one row (the last dimension) as a plot, and its largest elements as bars. Rows of classes
@@ -592,22 +591,30 @@ void RunView::draw_top(const NamedTensor& t, float width) {
     ui::mark("row");
   }
   row_ = static_cast<int>(std::clamp<int64_t>(row_, 0, rows - 1));
-  draw_row("plot of the row", t.tensor, row_, {width, 80 * ui::scale()});
+  top_.draw("plot of the row", t.tensor, row_, {width, 80 * ui::scale()});
   const int64_t length = row_length(t.tensor);
   draw_class_names(length);
-  const auto order = top_elements(t.tensor, row_, kTop);
-  const auto softmax = !classes_.empty() && std::ssize(classes_) == length
-                           ? softmax_of(t.tensor, row_, order)
-                           : std::vector<double>(order.size(), -1);
-  double most = 0;
+  const RowSamples* const samples =
+      dtype_bits(t.tensor.dtype()) == 0 ? nullptr : top_.samples(t.tensor, row_);
+  if (!samples) return;
+  const bool named = !classes_.empty() && std::ssize(classes_) == length;
+  if (named && !samples->softmax.empty() && std::isnan(samples->softmax[0]))
+    ui::coloured_text(ui::colours().warn,
+                      "No softmax, because the row has NaN or infinite elements");
   std::vector<double> values;
-  for (const int64_t i : order) {
+  double most = 0;  // of the finite ones
+  for (const int64_t i : samples->top) {
     values.push_back(tensor_values(t.tensor, row_ * length + i, 1)[0]);
-    most = std::max(most, std::abs(values.back()));
+    if (std::isfinite(values.back())) most = std::max(most, std::abs(values.back()));
   }
-  for (size_t i = 0; i < order.size(); i++)
-    draw_top_element(i + 1, order[i], values[i], most > 0 ? std::abs(values[i]) / most : 0,
-                     softmax[i], width);
+  for (size_t k = 0; k < values.size(); k++) {
+    const double part = std::isinf(values[k]) ? 1 : most > 0 ? std::abs(values[k]) / most : 0;
+    std::string label;
+    if (named) label = classes_[static_cast<size_t>(samples->top[k])];
+    if (named && !std::isnan(samples->softmax[k]))
+      label += fmt::format("  {:.1f} %", samples->softmax[k] * 100);
+    draw_top_element(k + 1, samples->top[k], values[k], part, label, width);
+  }
 }
 
 void RunView::draw_differences(const NamedTensor& t, ImVec2 size) {

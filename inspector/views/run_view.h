@@ -11,13 +11,14 @@
 #include "model/report.h"
 #include "model/run.h"
 #include "views/tensor_panel.h"
+#include "views/tensor_picture.h"
 #include "views/ui.h"
 
 namespace poprt::inspector {
 
 class RunView {
  public:
-  explicit RunView(Wake wake = {}) : wake_(wake), tensor_(std::move(wake)) {}
+  explicit RunView(Wake wake = {}) : wake_(wake), tensor_(wake), picture_(wake), top_(wake) {}
 
   // Sets the model. `compilation` may be null; `executable` is the index in a file with several. A
   // new document clears the results and keeps the choices.
@@ -46,7 +47,8 @@ class RunView {
   void set_class_names(const std::string& path);
 
   bool busy() const {
-    return preparing_.started() || running_.started() || benching_.started() || tensor_.busy();
+    return preparing_.started() || running_.started() || benching_.started() || tensor_.busy() ||
+           picture_.busy() || top_.busy();
   }
   void settle();
   std::string status() const;
@@ -84,8 +86,8 @@ class RunView {
   void draw_selected(ImVec2 size);
   void draw_top(const NamedTensor& t, float width);
   void draw_class_names(int64_t length);
-  void draw_top_element(size_t rank, int64_t index, double value, double part, double softmax,
-                        float width);
+  static void draw_top_element(size_t rank, int64_t index, double value, double part,
+                               const std::string& label, float width);
   void draw_differences(const NamedTensor& t, ImVec2 size);
   void draw_bench(ImVec2 size);
   void prepare();
@@ -124,6 +126,8 @@ class RunView {
   std::vector<std::string> classes_;
   ui::TableState outputs_state_, differences_state_;
   TensorPanel tensor_;
+  TensorPicture picture_;
+  TensorRow top_;  // of the row whose largest elements are shown
 };
 
 }  // namespace poprt::inspector

@@ -18,53 +18,29 @@ constexpr int64_t kLeastSide = 8;
 constexpr int kMostCells = 128;        // per side; every cell is a rectangle
 constexpr int64_t kMostPoints = 4096;  // points of a line
 
-struct Picture {
-  int64_t height = 0, width = 0, channels = 1;
-  bool channels_last = false;
-};
-
-Picture picture_of(const Tensor& t) {
-  const Shape& s = t.shape();
-  const size_t rank = s.size();
-  if (rank < 2 || dtype_bits(t.dtype()) == 0 || t.dtype() == DType::c64 || t.dtype() == DType::c128)
-    return {};
-  if (rank > 2 && s[rank - 1] == 3) return {s[rank - 3], s[rank - 2], 3, true};
-  const bool colour = rank > 2 && s[rank - 3] == 3;
-  return {s[rank - 2], s[rank - 1], colour ? 3 : 1, false};
-}
-
 }  // namespace
 
 bool is_picture(const Tensor& tensor) {
-  const Picture p = picture_of(tensor);
+  const PictureShape p = picture_shape(tensor);
   return p.height >= kLeastSide && p.width >= kLeastSide && tensor.count() > 0;
 }
 
-void draw_picture(const Tensor& tensor, ImVec2 size) {
-  const Picture p = picture_of(tensor);
-  const auto values = tensor_values(tensor, 0, p.height * p.width * p.channels);
-  double least = INFINITY, most = -INFINITY;
-  for (const double v : values)
-    if (std::isfinite(v)) least = std::min(least, v), most = std::max(most, v);
-  const double range = most > least ? most - least : 1;
+void TensorPicture::draw(const Tensor& tensor, ImVec2 size) {
+  const PictureShape p = picture_shape(tensor);
   const float fit =
       std::min(size.x / static_cast<float>(p.width), size.y / static_cast<float>(p.height));
   const ImVec2 extent = {static_cast<float>(p.width) * fit, static_cast<float>(p.height) * fit};
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ui::hit_area("picture", extent);
-  const int columns = static_cast<int>(std::min<int64_t>(p.width, kMostCells)),
-            rows = static_cast<int>(std::min<int64_t>(p.height, kMostCells));
-  const auto byte = [&](int64_t y, int64_t x, int64_t c) {
-    const int64_t i =
-        p.channels_last ? (y * p.width + x) * p.channels + c : (c * p.height + y) * p.width + x;
-    const double v = values[static_cast<size_t>(i)];
-    return std::isfinite(v) ? static_cast<int>(std::lround((v - least) / range * 255)) : 255;
-  };
+  const PictureSamples* const samples = samples_.get(tensor, 0, [tensor](Progress& progress) {
+    return picture_samples(tensor, kMostCells, &progress.cancel);
+  });
+  if (!samples) return;
+  const int columns = samples->columns, rows = samples->rows;
   const auto colour = [&](int row, int column) {
-    const int64_t y = row * p.height / rows, x = column * p.width / columns;
-    const int r = byte(y, x, 0);
-    return p.channels == 3 ? IM_COL32(r, byte(y, x, 1), byte(y, x, 2), 255)
-                           : IM_COL32(r, r, r, 255);
+    const auto byte = [&](int64_t c) { return samples->byte(row, column, c, p.channels); };
+    const int r = byte(0);
+    return p.channels == 3 ? IM_COL32(r, byte(1), byte(2), 255) : IM_COL32(r, r, r, 255);
   };
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float w = extent.x / static_cast<float>(columns), h = extent.y / static_cast<float>(rows);
@@ -84,24 +60,27 @@ void draw_picture(const Tensor& tensor, ImVec2 size) {
                                         p.width - 1),
                 y = std::clamp<int64_t>(static_cast<int64_t>((mouse.y - at.y) / fit), 0,
                                         p.height - 1);
-  const int64_t i = p.channels_last ? (y * p.width + x) * p.channels : y * p.width + x;
-  ui::tooltip(
-      fmt::format("row {}, column {}: {}", y, x, number_text(values[static_cast<size_t>(i)])));
+  ui::tooltip(fmt::format("row {}, column {}: {}", y, x, element_text(tensor, p.element(y, x, 0))));
 }
 
-void draw_row(const char* name, const Tensor& tensor, int64_t row, ImVec2 size) {
+const RowSamples* TensorRow::samples(const Tensor& tensor, int64_t row) {
+  return samples_.get(tensor, row, [tensor, row](Progress& progress) {
+    return row_samples(tensor, row, kMostPoints, kTop, &progress.cancel);
+  });
+}
+
+void TensorRow::draw(const char* name, const Tensor& tensor, int64_t row, ImVec2 size) {
   const ui::Colours& c = ui::colours();
   const float s = ui::scale();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ui::hit_area(name, size);
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(at, {at.x + size.x, at.y + size.y}, c.back, 3 * s);
-  const int64_t length = tensor.shape().empty() ? 1 : tensor.shape().back();
+  const int64_t length = row_length(tensor);
   if (row < 0 || row >= row_count(tensor) || dtype_bits(tensor.dtype()) == 0) return;
-  const auto values = tensor_values(tensor, row * length, length);
-  double least = 0, most = 0;
-  for (const double v : values)
-    if (std::isfinite(v)) least = std::min(least, v), most = std::max(most, v);
+  const RowSamples* const drawn = samples(tensor, row);
+  if (!drawn) return;
+  const double least = drawn->least, most = drawn->most;
   const double range = most > least ? most - least : 1;
   const float pad = 6 * s;
   const auto y_of = [&](double v) {
@@ -113,15 +92,7 @@ void draw_row(const char* name, const Tensor& tensor, int64_t row, ImVec2 size) 
   };
   list->AddLine({at.x, y_of(0)}, {at.x + size.x, y_of(0)}, c.border);
   std::vector<ImVec2> points;
-  const int64_t step = length / kMostPoints + 1;
-  for (int64_t i = 0; i < length; i += step) {
-    // Draws the one with the largest magnitude of several elements.
-    double v = values[static_cast<size_t>(i)];
-    for (int64_t k = i; k < std::min(length, i + step); k++)
-      if (std::abs(values[static_cast<size_t>(k)]) > std::abs(v))
-        v = values[static_cast<size_t>(k)];
-    if (std::isfinite(v)) points.push_back({x_of(i), y_of(v)});
-  }
+  for (const auto& [i, v] : drawn->points) points.push_back({x_of(i), y_of(v)});
   constexpr size_t kMostBars = 96;
   if (points.size() <= kMostBars) {
     const float half = std::max(1.0f, (size.x - 2 * pad) / static_cast<float>(length) * 0.4f);
@@ -136,7 +107,7 @@ void draw_row(const char* name, const Tensor& tensor, int64_t row, ImVec2 size) 
   const float part = (ImGui::GetIO().MousePos.x - at.x - pad) / std::max(1.0f, size.x - 2 * pad);
   const auto i =
       std::clamp<int64_t>(static_cast<int64_t>(part * static_cast<float>(length)), 0, length - 1);
-  ui::tooltip(fmt::format("{}: {}", i, number_text(values[static_cast<size_t>(i)])));
+  ui::tooltip(fmt::format("{}: {}", i, element_text(tensor, row * length + i)));
 }
 
 }  // namespace poprt::inspector

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <cmath>
+#include <span>
+#include <vector>
 
 #include "base/error.h"
 
@@ -257,6 +259,44 @@ TEST(TensorCompare, ComputesSoftmaxOfTheRequestedRow) {
   const int64_t order[] = {1};
   EXPECT_NEAR(softmax_of(t, 2, order).at(0), 1 / (1 + std::exp(-2.0)), 1e-12);
   EXPECT_TRUE(softmax_of(Tensor::zeros(DType::f32, {0}), 0, {}).empty());
+}
+
+// As by ONNX's Softmax.
+TEST(TensorCompare, SoftmaxOfRowsThatAreNotFinite) {
+  const float inf = INFINITY, nan = NAN;
+  const int64_t order[] = {1, 2};
+  for (const std::vector<float>& row : {std::vector<float>{nan, 1, 2},
+                                        {1, nan, 2},
+                                        {1, 2, nan},
+                                        {1, inf, 2},
+                                        {inf, 1, 2},
+                                        {-inf, -inf, -inf}}) {
+    const auto parts = softmax_of(Tensor::of<float>({3}, std::span<const float>(row)), 0, order);
+    ASSERT_EQ(parts.size(), 2u);
+    EXPECT_TRUE(std::isnan(parts[0]) && std::isnan(parts[1]));
+  }
+  const auto masked = softmax_of(Tensor::of<float>({3}, {-inf, 1, -inf}), 0, order);
+  EXPECT_EQ(masked, (std::vector<double>{1, 0}));
+}
+
+// More elements than are converted at a time.
+TEST(TensorCompare, TopElementsAndSoftmaxOfALongRow) {
+  constexpr int64_t kLength = 100003;
+  std::vector<float> values(2 * kLength);
+  for (size_t i = 0; i < values.size(); i++)
+    values[i] = static_cast<float>((i * 7919) % kLength) / 1000;
+  const Tensor t = Tensor::of<float>({2, kLength}, std::span<const float>(values));
+  const auto order = top_elements(t, 1, 5);
+  ASSERT_EQ(order.size(), 5u);
+  double sum = 0;
+  for (int64_t i = 0; i < kLength; i++)
+    sum += std::exp(static_cast<double>(values[static_cast<size_t>(kLength + i)]));
+  const auto parts = softmax_of(t, 1, order);
+  for (size_t k = 0; k < 5; k++) {
+    const float v = values[static_cast<size_t>(kLength + order[k])];
+    EXPECT_EQ(v, static_cast<float>(kLength - 1 - static_cast<int64_t>(k)) / 1000);
+    EXPECT_NEAR(parts[k], std::exp(static_cast<double>(v)) / sum, 1e-12);
+  }
 }
 
 }  // namespace

@@ -176,5 +176,24 @@ TEST_F(WorkspaceTest, ShapesThatAModelLeavesOpenAreChosen) {
   EXPECT_NE(workspace->message().find("expected NAME=1,3,224,224, found 'x'"), std::string::npos);
 }
 
+TEST_F(WorkspaceTest, ARowWithoutSoftmaxIsExplained) {
+  folder.write("labels.txt", "cat\ndog\n");
+  workspace->open(folder.write("net.ir", R"(graph "net" opset {"": 17} {
+  input %x : f32[1,2]
+  %y : f32[1,2] = Relu(%x)
+  output %y
+}
+)"));
+  settle();
+  save_npy(folder.path / "x.npy", Tensor::of<float>({1, 2}, {1, INFINITY}));
+  workspace->dropped(folder.path / "x.npy");
+  settle();
+  press('R');
+  click("Largest");
+  EXPECT_TRUE(sees("No softmax, because the row has NaN or infinite elements"));
+  EXPECT_TRUE(sees("dog"));
+  EXPECT_FALSE(sees("nan"));
+}
+
 }  // namespace
 }  // namespace poprt::inspector
