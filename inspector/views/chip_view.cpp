@@ -42,6 +42,8 @@ void ChipView::set_model(std::shared_ptr<const ir::Graph> graph,
   shapes_ = shapes;
   op_ = tile_ = -1;
   ipu_ = 0;
+  // Results of another model must not be shown until the new ones are known.
+  model_ = other_ = nullptr;
   start();
 }
 
@@ -56,6 +58,7 @@ void ChipView::start_one(Task<ChipModel>& task, const ChipChoice& choice) {
 void ChipView::start() {
   if (!graph_) return;
   error_.clear();
+  other_error_.clear();
   start_one(making_, choice_);
   if (!comparing_) return;
   other_choice_ =
@@ -79,10 +82,12 @@ void ChipView::accept() {
   const auto take = [](Task<ChipModel>& task, std::shared_ptr<const ChipModel>& to,
                        std::string& error) {
     if (!task.started() || task.running()) return;
-    if (auto made = task.take())
+    if (auto made = task.take()) {
       to = std::make_shared<ChipModel>(std::move(*made));
-    else
+    } else {
+      to = nullptr;  // of other choices
       error = printable(task.error());
+    }
     task = {};
   };
   take(making_, model_, error_);
@@ -90,6 +95,7 @@ void ChipView::accept() {
   if (!model_) return;
   if (op_ >= static_cast<int>(model_->ops().size())) op_ = -1;
   if (ipu_ >= static_cast<int>(model_->estimate().memory.size())) ipu_ = 0;
+  if (tile_ >= model_->estimate().target.tiles) tile_ = -1;
 }
 
 void ChipView::settle() {

@@ -48,7 +48,7 @@ class ChipView {
     return model_ ? chip_tables(*model_, other_.get()) : std::vector<Table>{};
   }
   // Whether a click requested the cycles as colours of the graph, once they are known.
-  bool take_graph() { return model_ && std::exchange(graph_wanted_, false); }
+  bool take_graph() { return model_ && !making_.started() && std::exchange(graph_wanted_, false); }
 
  private:
   void start();

@@ -10,8 +10,11 @@
 
 namespace poprt::inspector {
 
-void DetailsPanel::draw(GraphView& view, const Compilation* compilation, int step, ImVec2 size) {
+void DetailsPanel::draw(GraphView& view, const std::shared_ptr<const Compilation>& compilation,
+                        int step, ImVec2 size) {
   ImGui::BeginChild("details", size, true);
+  if (view.graph() != graph_) forget_graph(view.graph());
+  if (history_of_.compilation != compilation) history_of_ = {};
   if (view.graph()) {
     if (view.selected() != kNone)
       draw_node(view, compilation, step);
@@ -21,6 +24,14 @@ void DetailsPanel::draw(GraphView& view, const Compilation* compilation, int ste
       ui::dim_text("Select a node to see which passes added and changed it");
   }
   ImGui::EndChild();
+}
+
+// Indices of nodes and values belong to one graph.
+void DetailsPanel::forget_graph(std::shared_ptr<const GraphModel> graph) {
+  graph_ = std::move(graph);
+  node_ = value_ = kNone;
+  documented_ = kNone;
+  history_of_ = {};
 }
 
 // Lists the nodes that a search found, while no node is selected.
@@ -138,8 +149,8 @@ void DetailsPanel::draw_values(GraphView& view, const std::vector<int>& values, 
 }
 
 void DetailsPanel::draw_documentation(const GraphModel& g, int node) {
-  if (documented_ != std::pair(&g, node)) {
-    documented_ = {&g, node};
+  if (documented_ != node) {
+    documented_ = node;
     documentation_ = g.documentation(node);
   }
   if (g.node(node).kind != NodeKind::op) return;
@@ -174,15 +185,16 @@ void DetailsPanel::draw_documentation(const GraphModel& g, int node) {
     all_documentation_ = !all_documentation_;
 }
 
-void DetailsPanel::draw_history(const GraphView& view, const Compilation* compilation, int step) {
+void DetailsPanel::draw_history(const GraphView& view,
+                                const std::shared_ptr<const Compilation>& compilation, int step) {
   ui::heading("Changes by passes");
   if (!compilation) {
     if (ui::button("Which pass added or changed it", "Compiles the model to show this"))
       compile_ = true;
     return;
   }
-  if (const HistoryOf now{compilation, step, view.selected()}; !(history_of_ == now)) {
-    history_of_ = now;
+  if (HistoryOf now{compilation, step, view.selected()}; !(history_of_ == now)) {
+    history_of_ = std::move(now);
     history_ = history_of(*compilation, step, view.selected());
   }
   if (history_.size() == 1 && history_[0].step == 0) ui::dim_text("No pass changed it");
@@ -275,7 +287,8 @@ void DetailsPanel::draw_renames() {
   if (ui::button("Discard names", "Keeps the names of the model")) renames_ = {};
 }
 
-void DetailsPanel::draw_node(GraphView& view, const Compilation* compilation, int step) {
+void DetailsPanel::draw_node(GraphView& view, const std::shared_ptr<const Compilation>& compilation,
+                             int step) {
   const GraphModel& g = *view.graph();
   const GraphNode& n = g.node(view.selected());
   if (node_ != view.selected()) {

@@ -1,6 +1,7 @@
 // The panel with all details of the selected node of a graph.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,7 +19,8 @@ class DetailsPanel {
   explicit DetailsPanel(Wake wake = {}) : tensor_(std::move(wake)) {}
 
   // The view shows the graph of step `step`. If `compilation` is null, the panel offers to compile.
-  void draw(GraphView& view, const Compilation* compilation, int step, ImVec2 size);
+  void draw(GraphView& view, const std::shared_ptr<const Compilation>& compilation, int step,
+            ImVec2 size);
   bool busy() const { return tensor_.busy(); }
   void settle() { tensor_.settle(); }
   // The step that was clicked, and the name of the node after it. There is no step without a click.
@@ -41,20 +43,25 @@ class DetailsPanel {
   bool overview = true;
 
  private:
+  void forget_graph(std::shared_ptr<const GraphModel> graph);
   void draw_overview(GraphView& view);
   void draw_found(GraphView& view);
   void draw_pick(GraphView& view, int node, const std::string& first, const std::string& name,
                  const std::string& more = {});
   void draw_slowest(GraphView& view);
   void draw_documentation(const GraphModel& graph, int node);
-  void draw_node(GraphView& view, const Compilation* compilation, int step);
+  void draw_node(GraphView& view, const std::shared_ptr<const Compilation>& compilation, int step);
   void draw_buttons(GraphView& view);
   void draw_renaming(const GraphModel& graph, int node);
   void draw_renames();
-  void draw_history(const GraphView& view, const Compilation* compilation, int step);
+  void draw_history(const GraphView& view, const std::shared_ptr<const Compilation>& compilation,
+                    int step);
   void draw_values(GraphView& view, const std::vector<int>& values, const char* title, bool inputs);
 
   TensorPanel tensor_;
+  // The graph that all indices below belong to. It is kept alive, because a later graph could have
+  // its address.
+  std::shared_ptr<const GraphModel> graph_;
   int value_ = kNone;  // the weight whose elements are shown
   int node_ = kNone;
   std::optional<NamedTensor> export_;
@@ -65,13 +72,13 @@ class DetailsPanel {
   Renames renames_;
   Wanted wanted_;
   struct HistoryOf {
-    const Compilation* compilation = nullptr;
+    std::shared_ptr<const Compilation> compilation;
     int step = -1, node = kNone;
     bool operator==(const HistoryOf&) const = default;
   };
   HistoryOf history_of_;
   std::vector<NodeEvent> history_;
-  std::pair<const GraphModel*, int> documented_{nullptr, kNone};
+  int documented_ = kNone;  // the node of `documentation_`
   std::optional<onnx::OperatorDoc> documentation_;
   bool all_documentation_ = false;
 };

@@ -14,6 +14,7 @@ void DiffView::set_documents(std::shared_ptr<const Document> left,
   left_ = std::move(left);
   right_ = std::move(right);
   diff_ = nullptr;
+  task_ = {};
   measuring_ = {};
   errors_ = {};
   category_.clear();
@@ -21,8 +22,8 @@ void DiffView::set_documents(std::shared_ptr<const Document> left,
   error_.clear();
   selected_ = -1;
   if (!left_ || !right_) return;
-  if (left_->graph) left_graph_.set_graph(left_->graph);
-  if (right_->graph) right_graph_.set_graph(right_->graph);
+  left_graph_.set_graph(left_->graph);
+  right_graph_.set_graph(right_->graph);
   task_ = Task<DocumentDiff>(
       [a = left_, b = right_](Progress& progress) { return diff_documents(*a, *b, progress); },
       wake_);
@@ -199,8 +200,7 @@ void DiffView::draw_categories() {
   ui::dim_text(errors_.started() ? "running both …" : "compiling and timing …");
 }
 
-void DiffView::draw_table(ImVec2 size) {
-  const ui::Colours& c = ui::colours();
+std::vector<size_t> DiffView::listed() const {
   std::vector<size_t> rows;
   for (size_t i = 0; i < diff_->rows.size(); i++) {
     const DiffRow& r = diff_->rows[i];
@@ -209,6 +209,12 @@ void DiffView::draw_table(ImVec2 size) {
         contains_text(change_name(r.change), filter))
       rows.push_back(i);
   }
+  return rows;
+}
+
+void DiffView::draw_table(ImVec2 size) {
+  const ui::Colours& c = ui::colours();
+  const std::vector<size_t> rows = listed();
   // The width of each side depends on its longest text.
   size_t longest[2] = {0, 0};
   for (const size_t r : rows) {
@@ -255,13 +261,20 @@ void DiffView::pick(size_t row) {
 
 bool DiffView::select(const std::string& name) {
   if (!diff_) return false;
-  for (size_t i = 0; i < diff_->rows.size(); i++)
-    if (diff_->rows[i].name == name) {
-      pick(i);
-      state_.scroll_to = static_cast<int>(i);
-      return true;
-    }
-  return false;
+  const auto found = std::find_if(diff_->rows.begin(), diff_->rows.end(),
+                                  [&](const DiffRow& r) { return r.name == name; });
+  if (found == diff_->rows.end()) return false;
+  const auto row = static_cast<size_t>(found - diff_->rows.begin());
+  pick(row);
+  // A row that the filter or the category hides could not be seen.
+  auto rows = listed();
+  if (std::find(rows.begin(), rows.end(), row) == rows.end()) {
+    filter.clear();
+    category_.clear();
+    rows = listed();
+  }
+  state_.scroll_to = static_cast<int>(std::find(rows.begin(), rows.end(), row) - rows.begin());
+  return true;
 }
 
 // Shows both sides of the selected row in full.

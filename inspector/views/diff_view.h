@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "model/diff.h"
 #include "model/node_errors.h"
@@ -27,8 +28,8 @@ class DiffView {
            right_graph_.busy();
   }
   void settle();
-  // Selects the first difference with that name, also in the graphs. Returns false if there is
-  // none.
+  // Selects the first difference with that name, also in the graphs, and scrolls to its row. Shows
+  // all rows if the filter or the category hides it. Returns false if there is none.
   bool select(const std::string& name);
   const DocumentDiff* diff() const { return diff_.get(); }
   std::string filter;
@@ -43,6 +44,7 @@ class DiffView {
   void draw_row(ImVec2 size);
   void follow_selection();
   void pick(size_t row);
+  std::vector<size_t> listed() const;  // the rows that the filter and the category show
 
   Wake wake_;
   std::shared_ptr<const Document> left_, right_;

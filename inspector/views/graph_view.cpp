@@ -85,9 +85,17 @@ void GraphView::set_graph(std::shared_ptr<const GraphModel> graph) {
   std::set<std::string> open_paths;
   if (graph_)
     for (const int g : open_) open_paths.insert(graph_->group(g).path);
-  const std::string selected_name = selected_ == kNone ? "" : graph_->node(selected_).name;
+  // Indices of nodes belong to one graph. Nodes are found in the new graph by their names.
+  const auto name_of = [&](int node) { return node == kNone ? "" : graph_->node(node).name; };
+  const std::string selected_name = name_of(selected_), wanted_name = name_of(show_wanted_);
+  const auto found = [&](const std::string& name) {
+    return graph_ && !name.empty() ? graph_->find(name) : kNone;
+  };
   task_ = {};
+  relayout_again_ = false;
   graph_ = std::move(graph);
+  layout_ = nullptr;
+  layout_error_.clear();
   scene_ = nullptr;
   find_matches();
   in_path_.clear();
@@ -98,7 +106,8 @@ void GraphView::set_graph(std::shared_ptr<const GraphModel> graph) {
   set_overlay(nullptr);
   path_start_ = kNone;
   hovered_box_ = kNone;
-  selected_ = graph_ && !selected_name.empty() ? graph_->find(selected_name) : kNone;
+  selected_ = found(selected_name);
+  show_wanted_ = found(wanted_name);
   open_.clear();
   if (!graph_) return;
   layout_ = std::make_shared<GraphLayout>(graph_, direction_);
@@ -176,11 +185,13 @@ void GraphView::settle() {
 }
 
 void GraphView::toggle_group(int group) {
+  if (!graph_) return;
   if (!open_.erase(group)) open_.insert(group);
   relayout(group);
 }
 
 void GraphView::open_all(bool open) {
+  if (!graph_) return;
   open_ = open ? layout_->all_groups() : std::set<int>{};
   fit_wanted_ = true;
   relayout(kNone);

@@ -22,7 +22,7 @@ class GraphView {
  public:
   explicit GraphView(Wake wake = {}) : wake_(std::move(wake)) {}
 
-  // Keeps the camera and the open groups if the new graph has the same groups.
+  // Keeps the camera, and by their names the open groups and the selected node. Null: no graph.
   void set_graph(std::shared_ptr<const GraphModel> graph);
   // Marks of nodes; empty: none.
   void set_changes(std::vector<Change> changes) { changes_ = std::move(changes); }

@@ -11,6 +11,9 @@ namespace poprt::inspector {
 void PassesView::set_compilation(std::shared_ptr<const Compilation> compilation) {
   if (compilation == compilation_) return;
   compilation_ = std::move(compilation);
+  // Without a compilation the graph stays, so that the camera does until the next one.
+  step_ = 0;
+  removed_.clear();
   show_step(0);
 }
 
@@ -113,8 +116,7 @@ void PassesView::draw(ImVec2 size, bool keys) {
   if (!node && !removed_.empty())
     draw_removed({list, below});
   else
-    details_.draw(graph_, compilation_.get(), before_ ? std::max(0, step_ - 1) : step_,
-                  {list, below});
+    details_.draw(graph_, compilation_, before_ ? std::max(0, step_ - 1) : step_, {list, below});
   if (const auto wanted = details_.take_step(); wanted.step >= 0) {
     show_before(false);
     show_step(wanted.step);

@@ -16,6 +16,7 @@ class PassesView {
     details_.overview = false;
   }
 
+  // Null: not compiled.
   void set_compilation(std::shared_ptr<const Compilation> compilation);
   void draw(ImVec2 size, bool keys = true);
   int step() const { return step_; }

@@ -50,7 +50,9 @@ void draw_histogram(const TensorStatistics& s) {
 }  // namespace
 
 void TensorPanel::draw(const std::string& name, const Tensor& tensor) {
-  if (name != name_ || tensor.data() != tensor_.data()) {
+  // A pass may change the shape of a weight and keep its bytes.
+  if (name != name_ || tensor.data() != tensor_.data() || tensor.dtype() != tensor_.dtype() ||
+      tensor.shape() != tensor_.shape()) {
     name_ = name;
     tensor_ = tensor;
     statistics_ = nullptr;

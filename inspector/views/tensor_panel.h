@@ -14,7 +14,7 @@ class TensorPanel {
  public:
   explicit TensorPanel(Wake wake = {}) : wake_(std::move(wake)) {}
 
-  // Shows `tensor`. The computation starts if the name or the bytes have changed.
+  // Shows `tensor`. The computation starts if the name or the tensor has changed.
   void draw(const std::string& name, const Tensor& tensor);
   bool busy() const { return task_.running(); }
   void settle() { task_.wait(); }

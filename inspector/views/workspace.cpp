@@ -127,6 +127,11 @@ void Workspace::browse() {
 
 void Workspace::close(size_t i) {
   if (i >= tabs_.size()) return;
+  // Another tab may get the address of this one.
+  const Tab* const closed = tabs_[i].get();
+  if (message_of_.first == closed) message_.clear();
+  for (const Tab** tab : {&profile_wanted_, &node_tab_, &message_of_.first, &tab_in_sight_})
+    if (*tab == closed) *tab = nullptr;
   tabs_.erase(tabs_.begin() + static_cast<std::ptrdiff_t>(i));
   if (front_ > i || front_ >= tabs_.size()) front_ = front_ > 0 ? front_ - 1 : 0;
   other_ = -1;
@@ -148,7 +153,8 @@ void Workspace::accept(Tab& tab) {
       tab.stale.clear();
       tab.document = std::move(loaded);
       const Document& d = *tab.document;
-      if (d.graph) tab.graph.set_graph(d.graph);
+      tab.forget_results();
+      tab.graph.set_graph(d.graph);
       tab.popef.set_file(d.popef);
       tab.popef.select_anchor(anchor_);
       tab.program.show_anchor(anchor_);
@@ -157,9 +163,6 @@ void Workspace::accept(Tab& tab) {
       for (const NamedProgram& p : d.programs) tab.program.programs.push_back(p.name);
       tab.program.shown_program = 0;
       tab.program.set_program(d.program);
-      tab.compilation = nullptr;
-      tab.profile = nullptr;
-      tab.compile_error.clear();
       if (&tab == front()) show_message(d.error, !d.error.empty());
       take_overlays(tab);
       if (first && &tab == front()) {
@@ -255,10 +258,7 @@ void Workspace::choose_shapes(Tab& tab, const std::string& words) {
     show_message(printable(e.what()), true);
     return;
   }
-  tab.compiling = {};
-  tab.compilation = nullptr;
-  tab.profile = nullptr;
-  tab.compile_error.clear();
+  tab.forget_results();
   compile(tab);
 }
 

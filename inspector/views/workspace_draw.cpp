@@ -337,7 +337,7 @@ void Workspace::draw_graph(Tab& tab, ImVec2 size) {
   tab.graph.draw("graph", {size.x - details - ImGui::GetStyle().ItemSpacing.x, size.y},
                  keys_free());
   ui::splitter("details", size.y, true);
-  tab.details.draw(tab.graph, tab.compilation.get(), 0, {ImGui::GetContentRegionAvail().x, size.y});
+  tab.details.draw(tab.graph, tab.compilation, 0, {ImGui::GetContentRegionAvail().x, size.y});
   if (tab.details.take_compile()) compile(tab);
   if (tab.details.take_part()) export_part(tab);
   if (tab.details.take_save_renamed()) export_renamed(tab);

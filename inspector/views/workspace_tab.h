@@ -32,6 +32,18 @@ struct Workspace::Tab {
     profiling = {};
     program.set_program(chosen);
   }
+  // Ends and discards everything that was made from the document or for the chosen shapes. Work
+  // that still runs would otherwise end as a result of the next document.
+  void forget_results() {
+    compiling = {};
+    compilation = nullptr;
+    passes.set_compilation(nullptr);
+    compile_error.clear();
+    assumed.clear();
+    if (profile) graph.set_times({});
+    profile = nullptr;
+    profiling = {};
+  }
 
   std::filesystem::path path;
   Task<Document> loading;

@@ -135,6 +135,23 @@ TEST_F(ChipViewTest, TheGraphIsColouredByTheEstimate) {
   EXPECT_NE(workspace->message().find("estimated time on c600"), std::string::npos);
 }
 
+// The estimate of the old contents is not shown as one of the new.
+TEST_F(ChipViewTest, AReloadedModelIsEstimatedAgain) {
+  show_sample();
+  const auto before = chip().model();
+  folder.write("net.ir", R"(graph "net" opset {"": 17} {
+  input %x : f32[?]
+  %y : ? = NoSuchOperator(%x) "n"
+  output %y
+}
+)");
+  ASSERT_TRUE(workspace->reload_changed());
+  settle();
+  EXPECT_NE(chip().error(), "");
+  EXPECT_FALSE(chip().model());
+  EXPECT_EQ(chip().status(), "no estimate");
+}
+
 TEST_F(ChipViewTest, ACompiledModelHasNoGraphToEstimate) {
   open_popef();
   press('8', true);

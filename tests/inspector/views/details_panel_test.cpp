@@ -37,5 +37,33 @@ TEST_F(WorkspaceTest, AWeightIsExported) {
   EXPECT_TRUE(std::filesystem::exists(folder.path / "w.npy"));
 }
 
+// A weight is chosen by its index, which belongs to one graph.
+TEST_F(WorkspaceTest, AReloadedNodeShowsItsOwnWeights) {
+  const auto model = [](const std::string& constants, const std::string& node) {
+    return "graph \"g\" opset {\"\": 17} {\n input %x : f32[2]\n" + constants +
+           " %y : f32[2] = " + node + " \"n\"\n output %y\n}\n";
+  };
+  const std::string a = " const %a_w : f32[2] = [1.0, 2.0]\n",
+                    b = " const %b_w : f32[2] = [3.0, 4.0]\n";
+  workspace->open(folder.write("g.ir", model(a + b, "Sum(%x, %a_w, %b_w)")));
+  settle();
+  click("node n");
+  click("b_w");
+  EXPECT_TRUE(sees("3 to 4"));
+  folder.write("g.ir", model(a, "Sum(%x, %a_w)"));
+  ASSERT_TRUE(workspace->reload_changed());
+  settle();
+  ASSERT_NE(workspace->graph()->selected(), kNone);
+  EXPECT_TRUE(sees("1 to 2"));
+  click("Export .npy");
+  EXPECT_TRUE(std::filesystem::exists(folder.path / "a_w.npy")) << workspace->message();
+  folder.write("g.ir", model("", "Relu(%x)"));
+  ASSERT_TRUE(workspace->reload_changed());
+  settle();
+  ASSERT_NE(workspace->graph()->selected(), kNone);
+  EXPECT_FALSE(sees("Export .npy"));
+  EXPECT_TRUE(sees("rectified linear function"));
+}
+
 }  // namespace
 }  // namespace poprt::inspector

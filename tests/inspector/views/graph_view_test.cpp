@@ -1,8 +1,10 @@
 #include "views/graph_view.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
 
 #include "inspector/views/workspace_support.h"
 
@@ -194,6 +196,47 @@ TEST_F(DeepGraph, TextsKeepTheirSizeAndSmallGroupsBecomeBoxes) {
   workspace->graph()->show(workspace->document()->graph->find("n_a1"));
   settle();
   EXPECT_TRUE(sees("node n_a1"));
+}
+
+// Nodes that are to be shown are indices, which belong to one graph.
+TEST_F(WorkspaceTest, AReloadFindsTheSelectedNodeByItsName) {
+  const auto chain = [](int first, int last) {
+    std::string text = "graph \"g\" opset {\"\": 17} {\n input %x : f32[2]\n";
+    for (int i = first; i <= last; i++)
+      text += fmt::format(" %v{0} : f32[2] = Relu({1}) \"n{0}\"\n", i,
+                          i == first ? "%x" : fmt::format("%v{}", i - 1));
+    return text + fmt::format(" output %v{}\n}}\n", last);
+  };
+  workspace->open(folder.write("g.ir", chain(0, 60)));
+  settle();
+  GraphView& graph = *workspace->graph();
+  for (const auto& [first, last] : {std::pair(40, 60), std::pair(0, 3)}) {
+    graph.select(graph.graph()->find("n60"));
+    folder.write("g.ir", chain(first, last));
+    ASSERT_TRUE(workspace->reload_changed());
+    settle();
+    EXPECT_EQ(graph.selected(), workspace->document()->graph->find("n60"));
+  }
+  EXPECT_EQ(graph.selected(), kNone);
+}
+
+TEST_F(WorkspaceTest, AFileThatBecomesACompiledModelHasNoGraph) {
+  open_sample();
+  click("node /block/fc/MatMul");
+  folder.write("net.ir", sample_popef());
+  ASSERT_TRUE(workspace->reload_changed());
+  settle();
+  workspace->show(View::graph);
+  settle();
+  EXPECT_FALSE(workspace->graph()->graph());
+  EXPECT_EQ(workspace->graph()->selected(), kNone);
+  EXPECT_TRUE(sees("A compiled model contains a program and no graph"));
+  for (const char* command : {"copy what this view", "open all groups", "close all groups"}) {
+    press('K', true);
+    type(command);
+    press(ui::kEnter);
+  }
+  EXPECT_FALSE(workspace->busy());
 }
 
 }  // namespace

@@ -216,6 +216,51 @@ TEST_F(WorkspaceTest, ReloadsAFileThatChanged) {
   EXPECT_EQ(workspace->document()->graph->node(workspace->document()->graph->find("c")).op, "Tanh");
 }
 
+// Work on the old contents must not end as a result of the new ones.
+TEST_F(WorkspaceTest, AReloadEndsTheCompilationOfTheOldFile) {
+  open_sample();
+  workspace->show(View::run);
+  frame();  // begins to compile
+  std::string text = kSampleText;
+  text.replace(text.find("Sigmoid(%b)"), 11, "Tanh(%b)");
+  folder.write("net.ir", text + "# longer\n");
+  ASSERT_TRUE(workspace->reload_changed());
+  settle();
+  click("x zeros");
+  press('R');
+  ASSERT_TRUE(workspace->run_view()->result());
+  EXPECT_EQ(workspace->run_view()->result()->outputs[0].tensor.to_doubles()[0], 0);
+}
+
+TEST_F(WorkspaceTest, AReloadEndsTheProfileOfTheOldFile) {
+  open_popef();
+  workspace->show(View::program);
+  settle();
+  workspace->start_profile();
+  frame();
+  EXPECT_TRUE(workspace->busy());
+  write_compiled(folder, "net", compiled(kOtherText));
+  ASSERT_TRUE(workspace->reload_changed());
+  settle();
+  EXPECT_EQ(workspace->message(), "");
+}
+
+TEST_F(WorkspaceTest, OtherShapesEndTheProfileOfTheEarlierOnes) {
+  std::string open = kSampleText;
+  for (size_t at = open.find("f32[1,"); at != std::string::npos; at = open.find("f32[1,", at))
+    open.replace(at, 6, "f32[?,");
+  workspace->open(folder.write("net.ir", open));
+  settle();
+  workspace->show(View::program);
+  settle();
+  workspace->start_profile();
+  frame();
+  EXPECT_TRUE(workspace->busy());
+  workspace->set_shapes("x=3,4");
+  settle();
+  EXPECT_EQ(workspace->message(), "");
+}
+
 TEST_F(WorkspaceTest, KeepsTheOldDocumentWhileAFileIsWritten) {
   open_sample();
   folder.write("net.ir", std::string(kSampleText).substr(0, 90));
