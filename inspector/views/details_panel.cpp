@@ -112,7 +112,8 @@ void DetailsPanel::draw_pick(GraphView& view, int node, const std::string& first
 
 void DetailsPanel::draw_slowest(GraphView& view) {
   if (view.times().empty()) return;
-  ui::heading("Slowest, as profiled");
+  const bool measured = view.time_source() == TimeSource::measured;
+  ui::heading(measured ? "Slowest, as profiled" : "Slowest, as estimated for the chip");
   ImGui::PushID("slowest");
   for (const int n : view.slowest(12))
     draw_pick(view, n, duration_text(view.times()[static_cast<size_t>(n)]),
@@ -302,7 +303,8 @@ void DetailsPanel::draw_node(GraphView& view, const std::shared_ptr<const Compil
   if (n.group != kRoot) ui::row("group", g.group(n.group).path);
   if (n.weight_bytes) ui::row("weights", bytes_text(n.weight_bytes));
   if (!view.times().empty() && view.times()[static_cast<size_t>(view.selected())] > 0)
-    ui::row("time", duration_text(view.times()[static_cast<size_t>(view.selected())]));
+    ui::row(view.time_source() == TimeSource::measured ? "time" : "estimated time",
+            duration_text(view.times()[static_cast<size_t>(view.selected())]));
   if (const Overlay* o = view.overlay();
       o && !std::isnan(o->values[static_cast<size_t>(view.selected())]))
     ui::row(o->name, fmt::format("{:.6g}", o->values[static_cast<size_t>(view.selected())]));

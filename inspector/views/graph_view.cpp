@@ -25,6 +25,8 @@ constexpr size_t kOpenAtFirst = 400;  // visible boxes
 const char* GraphView::colour_name() const {
   static constexpr const char* names[] = {"operator", "type", "weights",
                                           "memory",   "time", "overlay"};
+  if (colour_ == GraphColour::time && time_source_ == TimeSource::estimated)
+    return "estimated time";
   return names[static_cast<size_t>(colour_)];
 }
 
@@ -59,8 +61,9 @@ std::vector<int> GraphView::part() const {
   return nodes;
 }
 
-void GraphView::set_times(std::vector<double> times) {
+void GraphView::set_times(std::vector<double> times, TimeSource source) {
   times_ = std::move(times);
+  time_source_ = source;
   longest_ = times_.empty() ? 0 : *std::max_element(times_.begin(), times_.end());
   if (longest_ > 0)
     colour_ = GraphColour::time;

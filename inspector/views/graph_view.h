@@ -17,6 +17,8 @@
 namespace poprt::inspector {
 
 enum class GraphColour { op, dtype, weights, outputs, time, overlay };
+// Where times come from: a profile of the program on this machine, or the estimate of a chip.
+enum class TimeSource { measured, estimated };
 
 class GraphView {
  public:
@@ -27,9 +29,10 @@ class GraphView {
   // Marks of nodes; empty: none.
   void set_changes(std::vector<Change> changes) { changes_ = std::move(changes); }
   const std::vector<Change>& changes() const { return changes_; }
-  // Measured nanoseconds of each node, which determine its colour; empty: not measured.
-  void set_times(std::vector<double> times);
+  // Nanoseconds of each node, measured or estimated, which determine its colour; empty: not known.
+  void set_times(std::vector<double> times, TimeSource source = TimeSource::measured);
   const std::vector<double>& times() const { return times_; }
+  TimeSource time_source() const { return time_source_; }
   // Values of nodes from a file or a comparison, which determine their colour; null: none.
   void set_overlay(std::shared_ptr<const Overlay> overlay);
   const Overlay* overlay() const { return overlay_.get(); }
@@ -154,6 +157,7 @@ class GraphView {
   std::vector<Change> changes_;
   GraphColour colour_ = GraphColour::op;
   std::vector<double> times_;
+  TimeSource time_source_ = TimeSource::measured;
   std::shared_ptr<const Overlay> overlay_;
   double longest_ = 0;
   uint64_t most_weight_bytes_ = 1, most_output_bytes_ = 1;

@@ -71,7 +71,7 @@ void Workspace::add_graph_commands(Tab& tab, std::vector<Command>& list) {
       {"Colour by type", GraphColour::dtype},
       {"Colour by weights", GraphColour::weights},
       {"Colour by memory of results", GraphColour::outputs},
-      {"Colour by measured time", GraphColour::time},
+      {"Colour by time", GraphColour::time},
       {"Colour by the overlay", GraphColour::overlay}};
   for (const auto& [name, colour] : colours)
     if ((colour != GraphColour::time || !g.times().empty()) &&

@@ -398,7 +398,7 @@ void Workspace::draw_chip(Tab& tab, ImVec2 size) {
   tab.chip.draw({size.x, ImGui::GetContentRegionAvail().y}, keys_free());
   if (!tab.chip.take_graph()) return;
   view_ = View::graph;
-  tab.graph.set_times(chip_times(*tab.document->graph, *tab.chip.model()));
+  tab.graph.set_times(chip_times(*tab.document->graph, *tab.chip.model()), TimeSource::estimated);
   tab.graph.set_colour(GraphColour::time);
   show_message("coloured by the estimated time on " + tab.chip.model()->choice().target);
 }

@@ -131,8 +131,12 @@ TEST_F(ChipViewTest, TheGraphIsColouredByTheEstimate) {
   show_sample();
   click("Show in graph");
   EXPECT_EQ(workspace->view(), View::graph);
-  EXPECT_STREQ(workspace->graph()->colour_name(), "time");
+  EXPECT_STREQ(workspace->graph()->colour_name(), "estimated time");
   EXPECT_NE(workspace->message().find("estimated time on c600"), std::string::npos);
+  EXPECT_TRUE(sees("Slowest, as estimated for the chip"));
+  EXPECT_FALSE(sees("as profiled"));
+  click("node /block/fc/MatMul");
+  EXPECT_TRUE(sees("estimated time"));
 }
 
 // The estimate of the old contents is not shown as one of the new.
