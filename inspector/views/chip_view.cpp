@@ -200,6 +200,10 @@ void ChipView::draw_bar(ImVec2 size) {
     choice_.proportion = kProportions[static_cast<size_t>(proportion)];
     changed = true;
   }
+  ui::tooltip(
+      "availableMemoryProportion: the part of a tile's memory that a convolution or a matrix "
+      "product "
+      "may use for its temporary data");
   ImGui::SameLine();
   for (const int64_t n : kIpus) ipus.push_back(counted(static_cast<uint64_t>(n), "IPU"));
   auto count = static_cast<int>(std::ranges::find(kIpus, choice_.ipus) - kIpus.begin());
@@ -211,12 +215,13 @@ void ChipView::draw_bar(ImVec2 size) {
   if (ui::button(by_cycles_ ? "Colour: cycles" : "Colour: memory",
                  "C: tiles by their bytes, or by the cycles that they compute"))
     by_cycles_ = !by_cycles_;
-  if (model_ && model_->estimate().memory.size() > 1) {
+  if (model_ && several_ipus()) {
     ImGui::SameLine();
     std::vector<std::string> names;
     for (size_t i = 0; i < model_->estimate().memory.size(); i++)
       names.push_back(fmt::format("IPU {}", i));
-    ui::choice("chip ipu", names, ipu_, width);
+    if (ui::choice("chip ipu", names, ipu_, width)) tile_ = -1;
+    ui::tooltip("The IPU whose tiles are shown");
   }
   ImGui::SameLine();
   if (ui::button("Show in graph", "Colours the nodes by their estimated time") && model_)
@@ -270,11 +275,13 @@ void ChipView::draw_tiles(ImVec2 size) {
       op_ < 0 ? by_cycles_ ? "all operations" : "the most of the whole run"
               : fmt::format("operation {}: {}", op_,
                             printable(model_->ops()[static_cast<size_t>(op_)].name));
-  const std::string title =
-      by_cycles_
-          ? fmt::format("Cycles that tiles compute, at most {}: {}", count_text(largest), when)
-          : fmt::format("Bytes of tiles, at most {} of {}: {}", count_text(largest),
-                        count_text(available), when);
+  const std::string which = several_ipus() ? fmt::format("IPU {}: ", ipu_) : "";
+  const std::string title = by_cycles_
+                                ? fmt::format("{}Cycles that tiles compute, at most {}: {}", which,
+                                              count_text(largest), when)
+                                : fmt::format("{}Bytes of tiles, at most {} of {}: {}", which,
+                                              bytes_text(static_cast<uint64_t>(largest)),
+                                              bytes_text(static_cast<uint64_t>(available)), when);
   const float legend =
       draw_scale({at.x + size.x - 8 * s, at.y + 4 * s},
                  by_cycles_ ? count_text(top) : bytes_text(static_cast<uint64_t>(top)), size.x / 2);
@@ -306,8 +313,10 @@ void ChipView::draw_tiles(ImVec2 size) {
     tile_ = under == tile_ ? -1 : under;
     page = Page::memory;
   }
-  ui::tooltip(fmt::format("tile {}: {} {}", under, count_text(values[static_cast<size_t>(under)]),
-                          by_cycles_ ? "cycles" : "bytes"));
+  const double value = values[static_cast<size_t>(under)];
+  ui::tooltip(fmt::format(
+      "tile {}: {}", under,
+      by_cycles_ ? count_text(value) + " cycles" : bytes_text(static_cast<uint64_t>(value))));
 }
 
 // The slider over the operations; at its left end is the whole run.
@@ -355,9 +364,14 @@ void ChipView::draw_trace(ImVec2 size) {
     ui::label(list, text, ui::readable(colour_of_phase(kind), c.panel), name);
     text.x += ImGui::CalcTextSize(name).x + 10 * s;
   }
-  const float top = text.y + line + 6 * s, bottom = at.y + size.y - 8 * s;
-  if (all <= 0 || bottom <= top) return;
+  float top = text.y + line + 6 * s;
+  const float bottom = at.y + size.y - 8 * s;
   const auto x_of = [&](double cycle) { return left + wide * static_cast<float>(cycle / all); };
+  if (all > 0 && several_ipus()) {
+    draw_ipus_of_trace(top, x_of);
+    top += line + 4 * s;
+  }
+  if (all <= 0 || bottom <= top) return;
   for (const ChipPhase& p : model_->phases())
     list->AddRectFilled({x_of(p.begin), top}, {std::max(x_of(p.end), x_of(p.begin) + 0.5f), bottom},
                         colour_of_phase(p.kind));
@@ -375,8 +389,29 @@ void ChipView::draw_trace(ImVec2 size) {
     op_ = static_cast<int>(op);
     step(0);
   }
-  ui::tooltip(fmt::format("{} {}\n{} cycles, {:.1f} % of all", o.type, printable(o.name),
-                          o.cycles(), 100 * static_cast<double>(o.cycles()) / all));
+  ui::tooltip(fmt::format("{} {}\n{} cycles, {:.1f} % of all{}", printable(o.type),
+                          printable(o.name), o.cycles(),
+                          100 * static_cast<double>(o.cycles()) / all,
+                          several_ipus() ? fmt::format("\non IPU {}", o.ipu) : ""));
+}
+
+// The IPU of each sequence of operations, above the trace. The shown one is highlighted.
+void ChipView::draw_ipus_of_trace(float top, const std::function<float(double)>& x_of) {
+  const ui::Colours& c = ui::colours();
+  const float s = ui::scale(), line = ImGui::GetTextLineHeight();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const auto& ops = model_->ops();
+  for (size_t first = 0, end = 0; first < ops.size(); first = end) {
+    while (end < ops.size() && ops[end].ipu == ops[first].ipu) end++;
+    const ImVec2 p = {x_of(model_->begin_of(first)), top},
+                 q = {std::max(p.x + 1, x_of(model_->begin_of(end)) - 1), top + line + 2 * s};
+    const ImU32 fill = ui::mixed(c.panel, c.accent, ops[first].ipu == ipu_ ? 0.45f : 0.15f);
+    list->AddRectFilled(p, q, fill);
+    const std::string name = fmt::format("IPU {}", ops[first].ipu);
+    if (ImGui::CalcTextSize(name.c_str()).x + 8 * s <= q.x - p.x)
+      ui::label(list, {p.x + 4 * s, top + s}, ui::readable(c.text, fill), name);
+    ui::mark("trace of " + name, p, q);
+  }
 }
 
 void ChipView::draw_pages(ImVec2 size) {
@@ -429,6 +464,55 @@ void ChipView::draw_categories(const ipu::TileMemory& m) {
   }
 }
 
+// A bar for each IPU: the memory of its busiest tile, relative to the memory of a tile. A click
+// shows the IPU.
+void ChipView::draw_ipus() {
+  const ui::Colours& c = ui::colours();
+  const float s = ui::scale(), high = 56 * s, line = ImGui::GetTextLineHeight();
+  const auto& memory = model_->estimate().memory;
+  ui::heading("Busiest tile of each IPU");
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float each = ImGui::GetContentRegionAvail().x / static_cast<float>(memory.size());
+  ui::hit_area("ipus", {ImGui::GetContentRegionAvail().x, high});
+  const bool hovered = ImGui::IsItemHovered();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  for (size_t i = 0; i < memory.size(); i++) {
+    const ipu::TileMemory& m = memory[i];
+    const auto part = static_cast<float>(static_cast<double>(m.bytes_with_gaps) /
+                                         static_cast<double>(std::max<int64_t>(1, m.available)));
+    const ImVec2 p = {at.x + each * static_cast<float>(i), at.y},
+                 q = {p.x + std::max(1.0f, each - 2 * s), at.y + high};
+    list->AddRectFilled(p, q, c.raised);
+    list->AddRectFilled({p.x, q.y - high * std::clamp(part, 0.0f, 1.0f)}, q,
+                        part > 1 ? c.bad : ui::mixed(c.panel, c.accent, 0.45f));
+    if (static_cast<int>(i) == ipu_) list->AddRect(p, q, c.text, 0, 0, 2 * s);
+    const std::string name = fmt::format("IPU {}", m.ipu),
+                      share = fmt::format("{:.0f} %", static_cast<double>(part) * 100);
+    if (each > ImGui::CalcTextSize("IPU 00").x + 12 * s) {
+      const float middle = q.y - high * std::clamp(part, 0.0f, 1.0f);
+      const auto back = [&](float y) {
+        return y + line / 2 < middle ? c.raised
+               : part > 1            ? c.bad
+                                     : ui::mixed(c.panel, c.accent, 0.45f);
+      };
+      const float first = p.y + 6 * s, second = p.y + 10 * s + line;
+      ui::label(list, {p.x + 6 * s, first}, ui::readable(c.text, back(first)), name);
+      ui::label(list, {p.x + 6 * s, second}, ui::readable(c.text, back(second)), share);
+    }
+    ui::mark("memory of " + name, p, q);
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    if (!hovered || mouse.x < p.x || mouse.x >= p.x + each) continue;
+    if (ImGui::IsMouseClicked(0)) {
+      ipu_ = static_cast<int>(i);
+      tile_ = -1;
+    }
+    ui::tooltip_at(fmt::format("{}: {} of {}, with gaps, on tile {}", name,
+                               bytes_text(static_cast<uint64_t>(m.bytes_with_gaps)),
+                               bytes_text(static_cast<uint64_t>(m.available)), m.tile),
+                   p, q);
+  }
+}
+
 void ChipView::draw_memory() {
   const ui::Colours& c = ui::colours();
   const float s = ui::scale();
@@ -439,6 +523,7 @@ void ChipView::draw_memory() {
   for (const std::string& line : lines)
     ui::coloured_text(line.starts_with("It fits") ? c.good : c.bad, line);
   ImGui::PopTextWrapPos();
+  if (several_ipus()) draw_ipus();
   ui::heading(fmt::format("Busiest tile: {} of IPU {}", m.tile, m.ipu));
   ui::row(bytes_text(static_cast<uint64_t>(m.bytes)), "without gaps");
   ui::row(bytes_text(static_cast<uint64_t>(m.bytes_with_gaps)),
@@ -459,11 +544,12 @@ void ChipView::draw_memory() {
 }
 
 void ChipView::draw_operations(ImVec2 size) {
-  enum Column { kName, kType, kCycles, kShare, kTemporary };
+  enum Column { kName, kType, kCycles, kShare, kTemporary, kIpu };
   auto order = model_->by_cycles();
   const auto& ops = model_->ops();
   const auto key = [&](size_t i) {
     return operations_.sort_column == kTemporary ? static_cast<double>(ops[i].cost.temporary_bytes)
+           : operations_.sort_column == kIpu     ? static_cast<double>(ops[i].ipu)
                                                  : static_cast<double>(ops[i].cycles());
   };
   if (operations_.sort_column <= kType) {
@@ -481,14 +567,14 @@ void ChipView::draw_operations(ImVec2 size) {
   const ui::Colours& c = ui::colours();
   const double most =
       ops.empty() ? 1 : std::max(1.0, static_cast<double>(ops[model_->by_cycles()[0]].cycles()));
+  std::vector<ui::Column> columns = {{"Operation", 2.4f},
+                                     {"Type", 2},
+                                     {"Cycles", 1.2f, true},
+                                     {"Share", 1, true},
+                                     {"Temporary", 1.2f, true}};
+  if (several_ipus()) columns.push_back({"IPU", 0.8f, true});
   ui::table(
-      "chip operations",
-      {{"Operation", 3},
-       {"Type", 1.6f},
-       {"Cycles", 1.2f, true},
-       {"Share", 1, true},
-       {"Temporary", 1.2f, true}},
-      order.size(),
+      several_ipus() ? "chip operations of IPUs" : "chip operations", columns, order.size(),
       [&](size_t r, int col) -> std::string {
         const ipu::ChipOp& o = ops[order[r]];
         if (col == kName) return printable(o.name);
@@ -497,6 +583,7 @@ void ChipView::draw_operations(ImVec2 size) {
         if (col == kCycles) return std::to_string(o.cycles());
         if (col == kShare)
           return fmt::format("{:.1f} %", 100 * static_cast<double>(o.cycles()) / all);
+        if (col == kIpu) return std::to_string(o.ipu);
         return bytes_text(static_cast<uint64_t>(o.cost.temporary_bytes));
       },
       [&](size_t r) { return static_cast<int>(order[r]) == op_; },

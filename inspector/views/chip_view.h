@@ -2,6 +2,7 @@
 // and the operations.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -51,6 +52,7 @@ class ChipView {
   bool take_graph() { return model_ && !making_.started() && std::exchange(graph_wanted_, false); }
 
  private:
+  bool several_ipus() const { return model_->estimate().memory.size() > 1; }
   void start();
   void accept();
   void start_one(Task<ChipModel>& task, const ChipChoice& choice);
@@ -59,8 +61,10 @@ class ChipView {
   void draw_tiles(ImVec2 size);
   void draw_time(float width);
   void draw_trace(ImVec2 size);
+  void draw_ipus_of_trace(float top, const std::function<float(double)>& x_of);
   void draw_pages(ImVec2 size);
   void draw_categories(const ipu::TileMemory& memory);
+  void draw_ipus();
   void draw_memory();
   void draw_operations(ImVec2 size);
   void draw_comparison(ImVec2 size);

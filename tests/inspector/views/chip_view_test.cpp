@@ -1,5 +1,6 @@
 #include "views/chip_view.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "inspector/views/workspace_support.h"
@@ -116,6 +117,28 @@ TEST_F(ChipViewTest, ComparesTwoChips) {
   EXPECT_TRUE(sees("bytes of the busiest tile"));
   click("compare with mk1");
   EXPECT_FALSE(chip().other());
+}
+
+TEST_F(ChipViewTest, SeveralIpusAreShownNextToEachOther) {
+  show_sample();
+  EXPECT_FALSE(sees("trace of IPU"));
+  EXPECT_FALSE(sees("memory of IPU"));
+  ChipChoice choice = chip().choice();
+  choice.ipus = 2;
+  chip().choose(choice);
+  settle();
+  ASSERT_TRUE(chip().model()) << chip().error();
+  ASSERT_EQ(chip().model()->estimate().memory.size(), 2u);
+  EXPECT_TRUE(sees("IPU 0: Bytes of tiles, at most "));
+  for (const ipu::ChipOp& op : chip().model()->ops())
+    EXPECT_TRUE(sees(fmt::format("trace of IPU {}", op.ipu)));
+  click("memory of IPU 1");
+  EXPECT_TRUE(sees("IPU 1: Bytes of tiles, at most "));
+  EXPECT_TRUE(sees("of IPU 1"));
+  chip().page = ChipView::Page::operations;
+  settle();
+  EXPECT_TRUE(ui::find_mark("IPU"));
+  click("IPU");  // sorts
 }
 
 TEST_F(ChipViewTest, AnotherChoiceIsEstimatedAgain) {
