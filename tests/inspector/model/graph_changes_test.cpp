@@ -43,7 +43,7 @@ TEST(GraphChanges, ANodeThatAbsorbsItsReaderStays) {
             "c<-c changed; r<-r same; y<-y same; bn gone; ");
 }
 
-// A name that several nodes have does not tell which of them stays.
+// A name that several nodes have does not identify the one that is kept.
 TEST(GraphChanges, NodesWithOneNameCorrespondByTheirResults) {
   EXPECT_EQ(
       described_changes("%a : f32[2] = Relu(%x) \"n\"\n%b : f32[2] = Relu(%a) \"n\"\noutput %b",
