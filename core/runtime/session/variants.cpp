@@ -12,6 +12,7 @@
 #include "program/link.h"
 #include "program/serialize.h"
 #include "program/shards.h"
+#include "program/variant_memory.h"
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/session/popef_file.h"
 
@@ -115,6 +116,23 @@ void read_sizes(const Variants& b, Bucket& bucket) {
   agree(b.outputs, bucket.outputs);
 }
 
+// A request's memory may be as large as its bucket needs, so a variant must not use more of it.
+void check_memory(const Model& model, const Variants& b) {
+  const auto check = [](const std::vector<program::Anchor>& anchors,
+                        const std::vector<Shape>& shapes, const std::vector<uint64_t>& used,
+                        size_t index) {
+    for (size_t i = 0; i < anchors.size(); i++)
+      if (i != index && used[i] > dtype_bytes(anchors[i].dtype, element_count(shapes[i])))
+        throw_broken(fmt::format("'{}' is {} in a bucket, and its variant uses {} bytes",
+                                 anchors[i].name, shape_string(shapes[i]), used[i]));
+  };
+  const auto used = program::memory_of_variants(model.program(), b.index, b.buckets.size());
+  for (size_t v = 0; v < b.buckets.size(); v++) {
+    check(model.inputs(), b.buckets[v].inputs, used[v].inputs, b.index);
+    check(model.outputs(), b.buckets[v].outputs, used[v].outputs, SIZE_MAX);
+  }
+}
+
 void read_buckets(const Model& model, const Json& json, Variants& b) {
   b.kind = Variants::Kind::shapes;
   b.index = index_input(model, program::kBucketIndex);
@@ -136,6 +154,7 @@ void read_buckets(const Model& model, const Json& json, Variants& b) {
     read_sizes(b, bucket);
   }
   b.count = b.buckets.size();
+  check_memory(model, b);
 }
 
 }  // namespace

@@ -248,27 +248,46 @@ TEST(Variants, SessionRefusesAnInvalidVariantIndex) {
   EXPECT_EQ(y[1][0], 5);
 }
 
-// A model that copies nothing, whose anchors fit kShapes.
+// A model whose results are zeros. Its anchors fit kShapes. The variant of the first bucket uses
+// `small` elements of y, and that of the second one all of them.
 std::shared_ptr<const Model> of_shapes(const std::string& blob, DType index = DType::u32,
                                        Shape index_shape = {1},
-                                       std::string_view name = program::kBucketIndex) {
+                                       std::string_view name = program::kBucketIndex,
+                                       int64_t small = 6) {
   program::Builder b;
-  const auto consume = [&](std::string anchor, DType dtype, const Shape& shape) {
-    const uint64_t bytes = dtype_bytes(dtype, element_count(shape));
-    const auto in = b.add_input({anchor, dtype, shape});
-    const program::BufferId copy[] = {b.input(in, 0, bytes, dtype, shape),
-                                      b.arena(0, bytes, dtype, shape)};
-    b.emit("copy", copy, {}, {}, anchor);
-  };
-  consume("x", DType::f32, {2, 8});
-  consume("m", DType::f32, {2, 8});
-  consume(std::string(name), index, index_shape);
+  const auto x = b.add_input({"x", DType::f32, {2, 8}}), m = b.add_input({"m", DType::f32, {2, 8}});
+  const auto number = b.add_input({std::string(name), index, index_shape});
+  const auto y = b.add_output({"y", DType::f32, {2, 5, 5}});
   const std::vector<float> zeros(50);
-  const auto w = b.weights(200, DType::f32, {2, 5, 5},
-                           program::WeightForm::plain(Tensor::of<float>({2, 5, 5}, zeros)));
-  const program::BufferId out[] = {
-      w, b.output(b.add_output({"y", DType::f32, {2, 5, 5}}), 0, 200, DType::f32, {2, 5, 5})};
-  b.emit("copy", out, {}, {}, "y");
+  const auto w =
+      b.weights(200, DType::f32, {50}, program::WeightForm::plain(Tensor::of<float>({50}, zeros)));
+  const auto run = [&](int64_t in, int64_t out) {
+    const uint64_t in_bytes = static_cast<uint64_t>(in) * 4, bytes = static_cast<uint64_t>(out) * 4;
+    for (const auto anchor : {x, m}) {
+      const program::BufferId copy[] = {b.input(anchor, 0, in_bytes, DType::f32, {in}),
+                                        b.arena(0, in_bytes, DType::f32, {in})};
+      b.emit("copy", copy, {}, {}, "in");
+    }
+    program::Buffer some = b.program().buffers[w];
+    some.bytes = bytes;
+    some.shape = {out};
+    b.program().buffers.push_back(some);
+    const program::BufferId copy[] = {
+        static_cast<program::BufferId>(b.program().buffers.size() - 1),
+        b.output(y, 0, bytes, DType::f32, {out})};
+    b.emit("copy", copy, {}, {}, "y");
+  };
+  if (index != DType::u32 || element_count(index_shape) != 1) {
+    run(16, 50);
+    return saved(b.program(), b.weight_records(), {{kVariants, blob}});
+  }
+  const program::BufferId operand[] = {b.input(number, 0, 4, index, index_shape)};
+  for (const int64_t variant : {0, 1}) {
+    const int64_t numbers[] = {variant};
+    b.emit("control.case", operand, numbers, {}, "case");
+    variant ? run(16, 50) : run(4, small);
+    b.emit("control.end", {}, {}, {}, "case");
+  }
   return saved(b.program(), b.weight_records(), {{kVariants, blob}});
 }
 
@@ -369,6 +388,18 @@ TEST(Variants, ShapesThatContradictTheProgramAreRefused) {
   const std::string none = kShapes.substr(0, kShapes.find("\"buckets\"")) + "\"buckets\": []}";
   EXPECT_EQ(refusal_of([&] { of_shapes(none); }),
             fmt::format("opaque blob '{}': 0 variants, expected 1 to 1024", kVariants));
+}
+
+// A request has as much memory as its bucket needs.
+TEST(Variants, ABucketWhoseVariantUsesMoreMemoryIsRefused) {
+  const auto of_elements = [](int64_t small) {
+    return refusal_of([&] { of_shapes(kShapes, DType::u32, {1}, program::kBucketIndex, small); });
+  };
+  EXPECT_EQ(of_elements(15), "taken");
+  EXPECT_EQ(
+      of_elements(16),
+      fmt::format("opaque blob '{}': 'y' is [1,3,5] in a bucket, and its variant uses 64 bytes",
+                  kVariants));
 }
 
 // Shapes of a bucket may have no elements; sizes are small enough to be scaled.

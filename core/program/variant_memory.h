@@ -1,0 +1,25 @@
+// The caller memory that the variants of an executable use.
+//
+// verify() bounds a buffer by its anchor, which is as large as the largest variant needs. A caller
+// that runs a smaller variant has memory of that variant's size only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "program/program.h"
+
+namespace poprt::program {
+
+// Bytes from the beginning of each anchor's memory; 0 if a variant does not use the anchor.
+struct AnchorMemory {
+  std::vector<uint64_t> inputs, outputs;
+};
+
+// Returns what main may use if `index_input` has the numbers 0 to `count` - 1. An instruction that
+// is in no control.case of another number counts for every number. The program must be verified.
+std::vector<AnchorMemory> memory_of_variants(const Program& program, size_t index_input,
+                                             size_t count);
+
+}  // namespace poprt::program
