@@ -8,6 +8,7 @@
 #include "program/aliases.h"
 #include "program/control.h"
 #include "program/link.h"
+#include "program/variant_memory.h"
 
 namespace poprt::generate {
 namespace {
@@ -44,6 +45,7 @@ class DescriptionReader {
     if (json_.contains("encoder")) read_encoder(json_["encoder"]);
     check_anchors();
     check_roles();
+    check_memory();
     read_settings();
     return std::move(d_);
   }
@@ -252,6 +254,11 @@ class DescriptionReader {
     }
     const auto& in = model_.inputs();
     check_anchor(in[d_.ids], tokens, false);
+    const program::Anchor& variant = in[d_.variant];
+    if (variant.dtype != DType::u32 || element_count(variant.shape) != 1 ||
+        variant.data != program::kNoData)
+      fail(ErrorCode::data_loss, "'{}' is {}{}, expected one u32", variant.name,
+           dtype_name(variant.dtype), shape_string(variant.shape));
     if (d_.last) check_anchor(in[*d_.last], 1, false);
     if (!d_.last && std::ranges::any_of(d_.shapes, [](const auto& s) { return s.tokens != 1; }))
       fail(ErrorCode::data_loss, "there is no input 'last' for several tokens");
@@ -264,6 +271,9 @@ class DescriptionReader {
     if (d_.vocabulary < 1 || logits.shape.size() > 3)
       fail(ErrorCode::data_loss, "the logits have the shape {}", shape_string(logits.shape));
     check_anchor(logits, d_.slots * d_.vocabulary, true);
+    if (element_count(logits.shape) != d_.slots * d_.vocabulary)
+      fail(ErrorCode::data_loss, "the logits have the shape {}, expected {} for each of {} slots",
+           shape_string(logits.shape), d_.vocabulary, d_.slots);
     if (d_.encoder) {
       const EncoderDescription& e = *d_.encoder;
       if (e.ids) check_anchor(in[*e.ids], e.lengths.back(), false);
@@ -275,12 +285,41 @@ class DescriptionReader {
     if (model_.outputs().size() != caches + cross + 1)
       fail(ErrorCode::data_loss, "the program has {} outputs for {} caches",
            model_.outputs().size(), caches);
-    const auto is_cache = [&](const State& s) {
-      return s.output == d_.logits || std::ranges::count(d_.caches, s.output, &Cache::output);
-    };
-    if (std::ranges::any_of(d_.states, is_cache) ||
-        std::ranges::count(d_.caches, d_.logits, &Cache::output))
+    std::vector<size_t> roles = {d_.logits};
+    for (const Cache& c : d_.caches) roles.push_back(c.output);
+    for (const State& s : d_.states) roles.push_back(s.output);
+    if (d_.encoder)
+      for (const Cross& c : d_.encoder->cross) roles.push_back(c.output);
+    std::ranges::sort(roles);
+    if (std::ranges::adjacent_find(roles) != roles.end())
       fail(ErrorCode::data_loss, "an output has two meanings");
+  }
+
+  // A run for some slots has the memory of these slots only. The encoder writes the row of one slot
+  // and must not use the memory of the decoder.
+  void check_memory() const {
+    const auto used = program::memory_of_variants(
+        model_.program(), d_.variant,
+        d_.shapes.size() + (d_.encoder ? d_.encoder->lengths.size() : 0));
+    for (size_t v = 0; v < used.size(); v++) {
+      const auto rows = static_cast<uint64_t>(v < d_.shapes.size() ? d_.shapes[v].batch : 0);
+      const auto check = [&](uint64_t bytes, uint64_t row_bytes, const program::Anchor& a) {
+        if (bytes > checked_mul(row_bytes, rows))
+          fail(ErrorCode::data_loss, "variant {} uses {} bytes of '{}', and {} slots have {} each",
+               v, bytes, a.name, rows, row_bytes);
+      };
+      const auto check_both = [&](const auto& list) {
+        for (const auto& c : list) {
+          check(used[v].inputs[c.input], c.row_bytes, model_.inputs()[c.input]);
+          check(used[v].outputs[c.output], c.row_bytes, model_.outputs()[c.output]);
+        }
+      };
+      check_both(d_.caches);
+      check_both(d_.states);
+      if (d_.encoder)
+        for (const Cross& c : d_.encoder->cross)
+          check(used[v].inputs[c.input], c.row_bytes, model_.inputs()[c.input]);
+    }
   }
 
   void read_settings() {

@@ -1,8 +1,10 @@
 #include "generate/description.h"
 
+#include <algorithm>
 #include <tuple>
 
 #include "core/generate/support.h"
+#include "program/link.h"
 
 namespace poprt::test {
 namespace {
@@ -121,6 +123,68 @@ TEST(GenerationDescription, IsThatOfTheModel) {
   EXPECT_EQ(d.caches[0].row_bytes, 2u * 64 * 4 * 4);
   EXPECT_EQ(d.stop_tokens, std::vector<int64_t>{9});
   EXPECT_EQ(d.shapes.size(), 3u);
+}
+
+// A model of the same file with another program.
+template <class Change>
+std::string refusal_with_program(const std::string& kind, const generate::GenerationSizes& sizes,
+                                 const Change& change) {
+  runtime::Model model = *generation_model(kind, sizes);
+  const auto changed = std::make_shared<program::Program>(model.program());
+  change(*changed);
+  program::verify(*changed);
+  model.image.program = changed;
+  try {
+    generate::read_description(model);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::data_loss);
+    return e.message();
+  }
+  return "taken";
+}
+
+size_t anchor_of(const std::vector<program::Anchor>& anchors, std::string_view name) {
+  return static_cast<size_t>(std::ranges::find(anchors, name, &program::Anchor::name) -
+                             anchors.begin());
+}
+
+// The generator has a buffer of slots x vocabulary for the logits.
+TEST(GenerationDescription, RefusesMoreLogitsThanThoseOfTheSlots) {
+  EXPECT_EQ(refusal_with_program("optimum", {64, 3, {8}},
+                                 [](program::Program& p) {
+                                   auto& logits = p.outputs[anchor_of(p.outputs, "logits")];
+                                   logits.shape.at(1) = 100;
+                                 }),
+            "blob 'poprt.generation': the logits have the shape [3,100,53], expected 53 for each "
+            "of 3 slots");
+}
+
+TEST(GenerationDescription, RefusesAnIndexThatIsNotOneU32) {
+  for (const auto& [dtype, shape] :
+       {std::pair(DType::u32, Shape{2}), std::pair(DType::s64, Shape{1})}) {
+    // The parts of the program read the first number of the index.
+    const auto refusal = refusal_with_program("optimum", {64, 3, {8}}, [&](program::Program& p) {
+      auto& index = p.inputs[anchor_of(p.inputs, program::kBucketIndex)];
+      index.dtype = dtype;
+      index.shape = shape;
+    });
+    EXPECT_NE(refusal.find("expected one u32"), std::string::npos) << refusal;
+  }
+}
+
+// A run for the last slot has the memory of one row.
+TEST(GenerationDescription, RefusesAVariantThatUsesRowsOfOtherSlots) {
+  for (const char* name : {"present.0.key", "present.1.value"}) {
+    const auto refusal = refusal_with_program("optimum", {64, 3, {8}}, [&](program::Program& p) {
+      const size_t at = anchor_of(p.outputs, name);
+      const uint64_t all = p.outputs[at].bytes();
+      for (program::Buffer& b : p.buffers)
+        if (b.space == program::Space::output && b.index == at) b.bytes = all - b.offset;
+    });
+    EXPECT_NE(refusal.find(fmt::format("bytes of '{}', and 1 slots have 2048 each", name)),
+              std::string::npos)
+        << refusal;
+  }
 }
 
 TEST(GenerationDescription, RefusesAModelThatIsNotForAGenerator) {
