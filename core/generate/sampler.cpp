@@ -62,7 +62,10 @@ float exp_of(float x) {
   return p * std::bit_cast<float>((static_cast<int32_t>(n) + kBias) << kMantissa);
 }
 
+// The logarithm of the sum of exp(logit). If some logits are +inf, only they have a probability,
+// and it is the logarithm of their number.
 double log_sum_exp(std::span<const float> logits, float most) {
+  if (std::isinf(most)) return std::log(static_cast<double>(std::ranges::count(logits, most)));
   constexpr size_t kBlock = 16 * kLanes;  // floats are added within a block
   double sum = 0;
   size_t i = 0;
@@ -74,6 +77,12 @@ double log_sum_exp(std::span<const float> logits, float most) {
   }
   for (; i < logits.size(); i++) sum += static_cast<double>(exp_of(logits[i] - most));
   return static_cast<double>(most) + std::log(sum);
+}
+
+// `most` is the greatest logit and `sum` the result of log_sum_exp().
+double log_probability(float logit, float most, double sum) {
+  if (!std::isinf(most)) return static_cast<double>(logit) - sum;
+  return logit == most && most > 0 ? -sum : -std::numeric_limits<double>::infinity();
 }
 
 // Each token of the text counts once, as in Hugging Face's transformers.
@@ -128,7 +137,8 @@ void Sampler::set_draws(uint64_t draws) {
 Token Sampler::choose(std::span<float> logits, std::span<const int64_t> tokens,
                       std::span<const int64_t> hidden) {
   size_t best = index_of_greatest(logits);
-  const double sum = log_sum_exp(logits, logits[best]);
+  const float most = logits[best];
+  const double sum = log_sum_exp(logits, most);
   const bool changes = options_.repetition_penalty != 1;
   std::vector<float> original;
   if (changes) original.assign(logits.begin(), logits.end());
@@ -140,20 +150,21 @@ Token Sampler::choose(std::span<float> logits, std::span<const int64_t> tokens,
     fail(ErrorCode::failed_precondition, "no token is left: all have a logit of -inf");
   const size_t id = options_.temperature == 0 ? best : static_cast<size_t>(draw(logits));
   const float logit = changes ? original[id] : logits[id];
-  return {static_cast<int64_t>(id), static_cast<double>(logit) - sum};
+  return {static_cast<int64_t>(id), log_probability(logit, most, sum)};
 }
 
 Token Sampler::forced(std::span<const float> logits, int64_t token) const {
   const float most = logits[index_of_greatest(logits)];
   return {token,
-          static_cast<double>(logits[static_cast<size_t>(token)]) - log_sum_exp(logits, most)};
+          log_probability(logits[static_cast<size_t>(token)], most, log_sum_exp(logits, most))};
 }
 
 Sampler::Scores Sampler::scores(std::span<const float> logits, std::span<const int64_t> tokens,
                                 std::span<const int64_t> hidden) const {
-  const double sum = log_sum_exp(logits, logits[index_of_greatest(logits)]);
+  const float most = logits[index_of_greatest(logits)];
+  const double sum = log_sum_exp(logits, most);
   Scores all;
-  for (const float v : logits) all.plain.push_back(static_cast<double>(v) - sum);
+  for (const float v : logits) all.plain.push_back(log_probability(v, most, sum));
   all.changed = all.plain;
   if (options_.repetition_penalty != 1)
     penalise(std::span(all.changed), tokens, options_.repetition_penalty);
@@ -166,8 +177,7 @@ int64_t Sampler::draw(std::span<const float> logits) {
   candidates_.clear();
   for (size_t i = 0; i < logits.size(); i++)
     if (logits[i] > kHidden)
-      candidates_.push_back(
-          {static_cast<int64_t>(i), static_cast<double>(logits[i]) / options_.temperature});
+      candidates_.push_back({static_cast<int64_t>(i), static_cast<double>(logits[i])});
   // The more probable token is first; of equal ones, the one with the lower number.
   const auto before = [](const Candidate& a, const Candidate& b) {
     return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
@@ -179,9 +189,14 @@ int64_t Sampler::draw(std::span<const float> logits) {
     candidates_.erase(end, candidates_.end());
   }
   std::ranges::sort(candidates_, before);
+  // The weight of the most probable token is exactly 1. A quotient of logits could be infinite, and
+  // the difference of two infinite numbers is not a number.
   const double most = candidates_[0].weight;
+  const auto weight_of = [&](double logit) {
+    return logit == most ? 1 : std::exp((logit - most) / options_.temperature);
+  };
   double sum = 0;
-  for (Candidate& c : candidates_) sum += c.weight = std::exp(c.weight - most);
+  for (Candidate& c : candidates_) sum += c.weight = weight_of(c.weight);
   size_t count = candidates_.size();
   if (options_.top_p < 1) {
     double part = 0;

@@ -288,6 +288,36 @@ TEST(Sampler, ReportsWhyThereIsNoChoice) {
   EXPECT_EQ(message_for({never, 0}), "chosen");
 }
 
+// A temperature so low that a quotient of a logit is infinite has the result of temperature 0.
+TEST(Sampler, DrawsTheMostProbableTokenAtTheLowestTemperatures) {
+  for (const double t : {1e-308, 1e-310, 1e-40})
+    for (const double top_p : {0.5, 1.0})
+      for (const double min_p : {0.0, 1.0})
+        for (uint64_t seed = 0; seed < 8; seed++)
+          EXPECT_EQ(choose({.temperature = t, .top_p = top_p, .min_p = min_p, .seed = seed}), 1);
+}
+
+TEST(Sampler, DrawsAmongInfiniteLogits) {
+  const float always = std::numeric_limits<float>::infinity();
+  for (const double t : {0.0, 1e-308, 1.0, 1e6})
+    for (const double top_p : {0.5, 1.0})
+      for (uint64_t seed = 0; seed < 8; seed++) {
+        Sampler sampler({.temperature = t, .top_p = top_p, .seed = seed});
+        std::vector<float> one = {0, 5, always, 5, -always};
+        const auto token = sampler.choose(one, {}, {});
+        EXPECT_EQ(token.id, 2);
+        EXPECT_EQ(token.log_probability, 0);
+        std::vector<float> two = {always, 5, always, 5};
+        const auto either = sampler.choose(two, {}, {});
+        EXPECT_TRUE(either.id == 0 || either.id == 2) << either.id;
+        EXPECT_NEAR(either.log_probability, -std::log(2.0), 1e-12);
+      }
+  const std::vector<float> logits = {always, 5};
+  EXPECT_EQ(Sampler({}).forced(logits, 1).log_probability,
+            -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(Sampler({}).scores(logits, {}, {}).plain[0], 0);
+}
+
 TEST(Sampler, RefusesWrongOptions) {
   const auto fails = [](const SamplingOptions& o) {
     try {
