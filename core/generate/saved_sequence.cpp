@@ -49,6 +49,13 @@ nlohmann::ordered_json options_json(const SequenceOptions& o) {
           {"source", o.source}};
 }
 
+// get<>() would convert any number, even 1e300.
+uint64_t count_of(const json& from) {
+  if (!from.is_number_unsigned())
+    fail(ErrorCode::data_loss, "expected a number without sign, found {}", json_text(from));
+  return from.get<uint64_t>();
+}
+
 SequenceOptions read_options_of(const json& from) {
   SequenceOptions o;
   SamplingOptions& s = o.sampling;
@@ -57,7 +64,7 @@ SequenceOptions read_options_of(const json& from) {
   s.top_p = from.at("top_p").get<double>();
   s.min_p = from.at("min_p").get<double>();
   s.repetition_penalty = from.at("repetition_penalty").get<double>();
-  s.seed = from.at("seed").get<uint64_t>();
+  s.seed = count_of(from.at("seed"));
   s.bad_tokens = whole_numbers(from.at("bad_tokens"));
   s.stop_tokens = whole_numbers(from.at("stop_tokens"));
   s.ignore_stop = from.at("ignore_stop").get<bool>();
@@ -69,23 +76,31 @@ SequenceOptions read_options_of(const json& from) {
   return o;
 }
 
-SavedSequence read_fields(const json& from) {
+// `rest` are the bytes after the text, which begin with the logits and the features.
+SavedSequence read_fields(const json& from, std::span<const std::byte>& rest) {
   SavedSequence s;
   s.options = read_options_of(from.at("options"));
-  s.prompt_length = from.at("prompt_length").get<size_t>();
+  s.prompt_length = count_of(from.at("prompt_length"));
   s.tokens = whole_numbers(from.at("tokens"));
-  s.computed = from.at("computed").get<size_t>();
+  s.computed = count_of(from.at("computed"));
   for (const json& pair : from.at("unread"))
     s.unread.push_back({whole_number(pair.at(0)), std::bit_cast<double>(whole_number(pair.at(1)))});
   const auto finish = whole_number(from.at("finish"));
   if (finish < 0 || finish >= static_cast<int64_t>(Finish::error)) fail_damaged("'finish'");
   s.finish = static_cast<Finish>(finish);
   s.waits = from.at("waits").get<bool>();
-  s.draws = from.at("draws").get<uint64_t>();
+  s.draws = count_of(from.at("draws"));
   s.encoded = from.at("encoded").get<bool>();
   s.source_length = whole_number(from.at("source_length"));
-  s.pending.resize(std::min(from.at("pending").get<size_t>(), size_t{1} << 24));
-  s.options.features.resize(std::min(from.at("features").get<size_t>(), size_t{1} << 28));
+  const auto take = [&](const char* key, std::vector<float>& to) {
+    const uint64_t count = count_of(from.at(key));
+    if (count > rest.size() / sizeof(float)) fail_damaged("the number of its logits or features");
+    to.resize(count);
+    if (count) std::memcpy(to.data(), rest.data(), count * sizeof(float));
+    rest = rest.subspan(count * sizeof(float));
+  };
+  take("pending", s.pending);
+  take("features", s.options.features);
   return s;
 }
 
@@ -210,23 +225,17 @@ SavedSequence read_saved(std::span<const std::byte> bytes, const std::string& fi
   rest = rest.subspan(text_size);
   if (!from.is_object() || from.value("version", json(0)) != json(kVersion))
     fail(ErrorCode::failed_precondition, "the sequence was saved by another version of poprt");
-  const std::string model = from.value("model", std::string());
-  if (model != fingerprint)
-    fail(ErrorCode::failed_precondition,
-         "the sequence was saved by a generator of another model, build or size: '{}', and this "
-         "one is '{}'",
-         model, fingerprint);
   SavedSequence s;
   try {
-    s = read_fields(from);
+    const auto model = from.value("model", std::string());
+    if (model != fingerprint)
+      fail(ErrorCode::failed_precondition,
+           "the sequence was saved by a generator of another model, build or size: '{}', and this "
+           "one is '{}'",
+           model, fingerprint);
+    s = read_fields(from, rest);
   } catch (const json::exception& e) {
     fail_damaged(e.what());
-  }
-  for (std::vector<float>* list : {&s.pending, &s.options.features}) {
-    const size_t count = list->size() * sizeof(float);
-    if (count > rest.size()) fail_damaged("the number of its logits or features");
-    if (count) std::memcpy(list->data(), rest.data(), count);
-    rest = rest.subspan(count);
   }
   check_progress(s, decoder.description());
   check_length(s, decoder.description());

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <random>
+#include <thread>
 
 #include "codecs/crc32c.h"
 #include "core/generate/support.h"
@@ -300,7 +301,14 @@ TEST(SavedSequence, HostileTextIsRefused) {
       {"/source_length", 1},
       {"/pending", 52},
       {"/pending", 1e12},
+      {"/pending", 1e300},
       {"/features", 1},
+      {"/features", 268435456},
+      {"/features", -1},
+      {"/draws", 1e300},
+      {"/prompt_length", 1e300},
+      {"/options/seed", 0.5},
+      {"/model", 7},
       {"/waits", 1},
       {"/options", 3},
       {"/options/temperature", -1},
@@ -314,6 +322,22 @@ TEST(SavedSequence, HostileTextIsRefused) {
   EXPECT_EQ(with("/version", 2),
             "failed_precondition: the sequence was saved by another version of poprt");
   EXPECT_EQ(with("/prompt_length", 0), damaged + "'prompt_length'");
+}
+
+// Each call returns the state between two runs, so each of the texts continues as the reference.
+TEST(SavedSequence, OfSeveralThreadsAtATimeIsWhole) {
+  const auto texts = expected_texts("genai");
+  const ExpectedText& text = texts[0];
+  Generator first(model_with("genai", 3)), second(model_with("genai", 3));
+  for (int round = 0; round < 20; round++) {
+    const auto s = first.submit(text.prompt, as_expected(text));
+    std::vector<std::vector<std::byte>> saved(4);
+    std::vector<std::thread> threads;
+    for (auto& to : saved) threads.emplace_back([&] { to = first.save(*s); });
+    for (std::thread& t : threads) t.join();
+    for (const auto& bytes : saved)
+      EXPECT_EQ(read_text(*second.restore(bytes)).tokens, text.tokens);
+  }
 }
 
 TEST(SavedSequence, ABeamSearchIsRefused) {
