@@ -141,7 +141,8 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
   h.generator_bytes = generator ? sizeof(Generator) : 0;
   h.histogram_buckets = kBuckets;
   h.replica = replica;
-  h.pid = static_cast<uint64_t>(getpid());
+  process_ = getpid();
+  h.pid = static_cast<uint64_t>(process_);
   h.started_ns = static_cast<uint64_t>(started);
   copy_name(h.name, name);
   replica_ = new (map_ + sizeof(Header)) telemetry::Replica{};
@@ -159,7 +160,8 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
 }
 
 Telemetry::~Telemetry() {
-  unlink(path_.c_str());
+  // The segment of a forked child is that of its parent.
+  if (process_ == getpid()) unlink(path_.c_str());
   munmap(map_, bytes_);
   close(fd_);
 }

@@ -23,8 +23,8 @@ bool telemetry_wanted();
 std::filesystem::path telemetry_dir();
 
 // One segment in shared memory. Readers do not write to it and hold no lock, so they may start and
-// end at any time. The destructor removes the segment; a segment of a killed process is removed by
-// the next publisher.
+// end at any time. The destructor removes the segment, unless it runs in a forked child; a segment
+// of a killed process is removed by the next publisher.
 //
 // Counting functions allocate nothing, and any thread may call them. submitted() does not wait;
 // completed(), failed() and ran() exclude each other for some nanoseconds. The counters of a ring,
@@ -75,6 +75,7 @@ class Telemetry {
  private:
   std::filesystem::path path_;
   int fd_ = -1;
+  pid_t process_ = 0;  // the one that created the segment
   std::byte* map_ = nullptr;
   size_t bytes_ = 0;
   uint32_t queues_ = 0;

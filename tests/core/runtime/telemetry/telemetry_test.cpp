@@ -233,6 +233,20 @@ TEST_F(TelemetryTest, SegmentsGoWithTheirPublisher) {
   EXPECT_EQ(telemetry_json(folder_), "[]");
 }
 
+TEST_F(TelemetryTest, SegmentsStayWhenAForkedChildDestroysItsCopy) {
+  auto t = std::make_unique<Telemetry>("m", 0u, 0u);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    t.reset();
+    _exit(0);
+  }
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(code_of(t->path()), ErrorCode::ok);
+  t.reset();
+  EXPECT_EQ(files(), 0u);
+}
+
 TEST_F(TelemetryTest, SegmentOfAKilledProcessIsDeadAndRemovedLater) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
