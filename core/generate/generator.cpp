@@ -1,11 +1,14 @@
 #include "generate/generator.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <set>
 #include <utility>
 
+#include "base/deadline.h"
 #include "base/json.h"
 #include "generate/saved_sequence.h"
 
@@ -37,7 +40,7 @@ template <class Ready>
 void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& progress,
           std::chrono::nanoseconds timeout, Ready ready) {
   if (timeout.count() < 0) return progress.wait(lock, ready);
-  if (!progress.wait_for(lock, timeout, ready))
+  if (!progress.wait_until(lock, later(Clock::now(), timeout), ready))
     fail(ErrorCode::deadline_exceeded, "there was no token within {} ns", timeout.count());
 }
 
@@ -137,10 +140,18 @@ Generator::Generator(std::shared_ptr<const runtime::Model> model, GeneratorOptio
     t->generator()->cache_bytes = decoder_.cache_bytes();
     t->generator()->slots = slots_.size();
   }
+  process_ = getpid();
   thread_ = std::thread([this] { work(); });
 }
 
 Generator::~Generator() {
+  if (process_ != getpid()) {
+    // A forked child has no thread. The parent's may have held the mutex or waited on a condition,
+    // so the child never destroys them.
+    thread_.detach();
+    static_cast<void>(new std::shared_ptr(shared_));
+    return;
+  }
   {
     const std::lock_guard lock(shared_->mutex);
     stopping_ = true;
@@ -150,8 +161,16 @@ Generator::~Generator() {
   thread_.join();
 }
 
+void Generator::check_process() const {
+  if (process_ != getpid())
+    fail(ErrorCode::failed_precondition,
+         "process {} was forked from {}, which has the generator's thread: make a new generator",
+         getpid(), process_);
+}
+
 std::shared_ptr<Sequence> Generator::submit(std::span<const int64_t> prompt,
                                             SequenceOptions options) {
+  check_process();
   const Description& d = description();
   check(options.sampling, d.vocabulary);
   check(options.beams, d.slots);
@@ -177,13 +196,13 @@ std::shared_ptr<Sequence> Generator::submit(std::span<const int64_t> prompt,
   s->prompt_length_ = prompt.size();
   s->tokens_.assign(prompt.begin(), prompt.end());
   const std::lock_guard lock(shared_->mutex);
-  accept(s);
+  enqueue(s);
   return s;
 }
 
 // Adds a sequence to those that wait, or ends one that had ended when it was saved. Requires the
 // lock.
-void Generator::accept(const SequencePtr& s) {
+void Generator::enqueue(const SequencePtr& s) {
   if (stopping_) fail(ErrorCode::cancelled, "the generator was stopped");
   s->begin_ = Clock::now();
   counts_.submitted++;
@@ -191,7 +210,7 @@ void Generator::accept(const SequencePtr& s) {
   if (s->finish_ != Finish::none) {
     end(*s, s->finish_, std::nullopt);
   } else {
-    if (s->options_.time_limit.count()) s->deadline_ = s->begin_ + s->options_.time_limit;
+    if (s->options_.time_limit.count()) s->deadline_ = later(s->begin_, s->options_.time_limit);
     waiting_.push_back(s);
     shared_->work.notify_all();
   }
@@ -238,6 +257,7 @@ void Generator::save_wanted() {
 }
 
 std::vector<std::byte> Generator::save(Sequence& s) {
+  check_process();
   if (s.shared_ != shared_)
     fail(ErrorCode::invalid_argument, "the sequence is not of this generator");
   if (s.options_.beams.num_beams > 1)
@@ -245,13 +265,15 @@ std::vector<std::byte> Generator::save(Sequence& s) {
   const std::string& print = fingerprint();
   std::unique_lock lock(shared_->mutex);
   std::shared_ptr<const SavedSequence> saved;
-  if (s.finish_ == Finish::none) {
+  // Another call may take the copy first. Only the thread copies a sequence that continues, because
+  // a run changes its state.
+  while (s.finish_ == Finish::none && !saved) {
     s.save_wanted_ = true;
     shared_->work.notify_all();
     shared_->progress.wait(lock, [&] { return !s.save_wanted_ || s.finish_ != Finish::none; });
-    s.save_wanted_ = false;
     saved = std::exchange(s.saved_, nullptr);
   }
+  if (s.finish_ != Finish::none) s.save_wanted_ = false;
   if (!saved) {
     if (s.error_) throw Error(*s.error_);
     saved = std::make_shared<const SavedSequence>(snapshot(s));
@@ -276,6 +298,7 @@ SavedSequence Generator::read_saved(std::span<const std::byte> bytes) {
 void Generator::check_saved(std::span<const std::byte> bytes) { read_saved(bytes); }
 
 std::shared_ptr<Sequence> Generator::restore(std::span<const std::byte> bytes) {
+  check_process();
   SavedSequence saved = read_saved(bytes);
   const SequencePtr s(new Sequence(std::move(saved.options)));
   s->shared_ = shared_;
@@ -291,7 +314,7 @@ std::shared_ptr<Sequence> Generator::restore(std::span<const std::byte> bytes) {
   s->source_length_ = saved.source_length;
   s->restored_ = std::move(saved.device);
   const std::lock_guard lock(shared_->mutex);
-  accept(s);
+  enqueue(s);
   return s;
 }
 
@@ -391,31 +414,56 @@ bool Generator::has_work() const {
 void Generator::work() {
   std::unique_lock lock(shared_->mutex);
   for (;;) {
-    // Sequences that wait for a slot or for their caller may reach their time limit without a run.
-    constexpr std::chrono::milliseconds kCheck{10};
-    note_slots();
-    while (!has_work()) {
-      const bool limited =
-          std::ranges::any_of(slots_, [](const SequencePtr& s) { return s && s->deadline_; }) ||
-          std::ranges::any_of(waiting_,
-                              [](const SequencePtr& s) { return s->deadline_.has_value(); });
-      if (!limited) {
-        shared_->work.wait(lock);
-        continue;
-      }
-      shared_->work.wait_for(lock, kCheck);
-      drop_ended();
+    try {
+      if (!work_once(lock)) return;
+    } catch (const std::exception& e) {  // no memory for a copy or a list
+      if (!lock.owns_lock()) lock.lock();
+      end_all(Error(ErrorCode::resource_exhausted, e.what()));
     }
-    drop_ended();
-    if (stopping_) return;
-    save_wanted();
-    admit();
-    note_slots();
-    lock.unlock();
-    run_prompt();
-    run_step();
-    lock.lock();
   }
+}
+
+// Waits for work and does one step of it. Returns false when the generator is destroyed.
+bool Generator::work_once(std::unique_lock<std::mutex>& lock) {
+  // Sequences that wait for a slot or for their caller may reach their time limit without a run.
+  constexpr std::chrono::milliseconds kCheck{10};
+  note_slots();
+  while (!has_work()) {
+    const bool limited =
+        std::ranges::any_of(slots_, [](const SequencePtr& s) { return s && s->deadline_; }) ||
+        std::ranges::any_of(waiting_,
+                            [](const SequencePtr& s) { return s->deadline_.has_value(); });
+    if (!limited) {
+      shared_->work.wait(lock);
+      continue;
+    }
+    shared_->work.wait_for(lock, kCheck);
+    drop_ended();
+  }
+  drop_ended();
+  if (stopping_) return false;
+  save_wanted();
+  admit();
+  note_slots();
+  lock.unlock();
+  run_prompt();
+  run_step();
+  lock.lock();
+  return true;
+}
+
+// Ends all sequences with the error, as far as they have not ended. Requires the lock.
+void Generator::end_all(const Error& error) {
+  const auto end_one = [&](Sequence& s) {
+    if (s.finish_ == Finish::none) end(s, Finish::error, error);
+  };
+  for (SequencePtr& s : slots_) {
+    if (!s) continue;
+    end_one(*s);
+    release(*s);
+  }
+  for (const SequencePtr& s : waiting_) end_one(*s);
+  waiting_.clear();
 }
 
 // Ends sequences that were cancelled or whose time is over, and all of them when the generator is
@@ -472,7 +520,6 @@ void Generator::admit() {
   while (!waiting_.empty() && std::ranges::count(slots_, nullptr) >=
                                   static_cast<std::ptrdiff_t>(slots_of(*waiting_.front()))) {
     const SequencePtr s = waiting_.front();
-    waiting_.pop_front();
     std::optional<size_t> from;
     const size_t slot = free_slot_for(*s, from);
     size_t kept = 0;
@@ -492,12 +539,13 @@ void Generator::admit() {
     s->computed_ = kept;
     s->slot_ = slot;
     slots_[slot] = s;
+    waiting_.pop_front();
+    active_count_++;
     for (size_t i = 0; i < slots_.size() && s->spare_slots_.size() + 1 < slots_of(*s); i++) {
       if (slots_[i]) continue;
       slots_[i] = s;
       s->spare_slots_.push_back(i);
     }
-    active_count_++;
   }
 }
 

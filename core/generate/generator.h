@@ -151,7 +151,8 @@ class Generator {
   // the end of the current run. It throws invalid_argument for a sequence of another generator,
   // unimplemented for a beam search, and the error of a sequence that failed. restore() throws
   // data_loss for damaged bytes, and failed_precondition for those of another model, build or
-  // maximum length. Thread-safe.
+  // maximum length. submit(), save() and restore() throw failed_precondition in a forked process,
+  // which does not have the thread. Thread-safe.
   std::vector<std::byte> save(Sequence& sequence);
   std::shared_ptr<Sequence> restore(std::span<const std::byte> bytes);
   // Checks the bytes without continuing the sequence. Throws the errors of restore().
@@ -165,6 +166,9 @@ class Generator {
   using SequencePtr = std::shared_ptr<Sequence>;
 
   void work();
+  bool work_once(std::unique_lock<std::mutex>& lock);
+  void end_all(const Error& error);
+  void check_process() const;
   void admit();
   size_t free_slot_for(const Sequence& s, std::optional<size_t>& from) const;
   size_t reusable(std::span<const int64_t> cached, std::span<const int64_t> prompt) const;
@@ -173,7 +177,7 @@ class Generator {
   void run_step();
   void take_logits(Sequence& s, std::span<float> logits);
   void choose(Sequence& s, std::span<float> logits);
-  void accept(const SequencePtr& s);
+  void enqueue(const SequencePtr& s);
   void end(Sequence& s, Finish finish, std::optional<Error> error = {});
   void release(Sequence& s);
   bool is_stop(const Sequence& s, int64_t token) const;
@@ -215,6 +219,7 @@ class Generator {
   std::vector<SequencePtr> slots_;            // by slot; null: free
   std::vector<std::vector<int64_t>> cached_;  // tokens in the caches, by slot
   size_t turn_ = 0;                           // the slot whose prompt is next
+  pid_t process_ = 0;                         // the one that has the thread
   std::thread thread_;
 };
 

@@ -1,5 +1,8 @@
 #include "generate/generator.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <functional>
 #include <limits>
@@ -514,6 +517,49 @@ TEST(Generator, ServesManyThreads) {
   const auto statistics = parse_json(generator.statistics());
   EXPECT_EQ(statistics["ended"], 60);
   EXPECT_EQ(statistics["active"], 0);
+}
+
+// The longest time limit and timeout have no effect.
+TEST(Generator, TakesTheLongestTimes) {
+  Generator generator(generation_model("genai", {64, 3, {8}}));
+  const auto texts = expected_texts("genai");
+  SequenceOptions options = as_expected(texts[0]);
+  options.time_limit = std::chrono::nanoseconds::max();
+  const auto s = generator.submit(texts[0].prompt, options);
+  std::vector<int64_t> tokens;
+  while (const auto token = s->next(std::chrono::nanoseconds::max())) tokens.push_back(token->id);
+  EXPECT_EQ(tokens, texts[0].tokens);
+  EXPECT_EQ(s->finish(), Finish::length);
+}
+
+// A forked child has no thread for its copy of a generator.
+TEST(Generator, AForkedChildIsRefusedAndEnds) {
+  auto generator = std::make_unique<Generator>(generation_model("genai", {64, 3, {8}}));
+  const auto s = generator->submit(std::vector<int64_t>{5, 9});
+  read_text(*s);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);  // ends a child that waits for ever
+    int refused = 0;
+    try {
+      generator->submit(std::vector<int64_t>{5});
+    } catch (const Error& e) {
+      refused += e.code() == ErrorCode::failed_precondition;
+    }
+    try {
+      generator->save(*s);
+    } catch (const Error& e) {
+      refused += e.code() == ErrorCode::failed_precondition;
+    }
+    generator.reset();
+    _exit(refused);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  EXPECT_FALSE(read_text(*generator->submit(std::vector<int64_t>{5, 9})).tokens.empty());
 }
 
 // A sequence that has not ended waits or is active. Moving it to a slot takes some time here,
