@@ -146,7 +146,7 @@ void InstanceState::execute(std::span<TRITONBACKEND_Request*> requests) {
     size_t last = first + 1;
     int64_t rows = accepted[first]->rows();
     while (batch && last < accepted.size() && rows + accepted[last]->rows() <= model_.max_batch() &&
-           accepted[first]->joins(*accepted[last]))
+           accepted[first]->joins(*accepted[last]) && !accepted[last]->is_late())
       rows += accepted[last++]->rows();
     const Group group = Group(accepted).subspan(first, last - first);
     serving::KnownShapes::Key key;

@@ -267,6 +267,21 @@ TEST(TritonRequests, ThatAreWrongDoNotAffectOthers) {
   EXPECT_EQ(served.instance().succeeded, 1);
 }
 
+// The first request fills a batch, whose run takes longer than the timeout.
+TEST(TritonRequests, ThatAreLateDoNotJoinABatch) {
+  Served served("digits8.popef");
+  ASSERT_EQ(served.load() + served.add_instance(), "");
+  const auto a = random_values(8 * 64), b = random_values(3 * 64), c = random_values(2 * 64);
+  auto first = request_of(a), patient = request_of(b), late = request_of(c);
+  late->timeout_us = 1;
+  served.run(first, patient, late);
+  expect_close(floats_of(*first, "scores"), reference(a));
+  expect_close(floats_of(*patient, "scores"), reference(b));
+  EXPECT_EQ(late->code, TRITONSERVER_ERROR_UNAVAILABLE);
+  EXPECT_EQ(late->error, "the request waited longer than its timeout for its computation");
+  EXPECT_EQ(late->sent, 1);
+}
+
 TEST(TritonRequests, ParametersWithoutAnEffectCauseAWarning) {
   Served served("digits8.popef");
   ASSERT_EQ(served.load() + served.add_instance(), "");
