@@ -5,6 +5,7 @@
 #include <grpcpp/health_check_service_interface.h>
 
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <type_traits>
 
@@ -430,6 +431,8 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
 struct GrpcServer::State {
   State(const Shared& shared, const std::string& token) : service(shared, token) {}
   Service service;
+  std::mutex health_mutex;
+  bool ends = false;  // guarded by health_mutex: whether the status stays NOT_SERVING
   std::unique_ptr<grpc::Server> server;
 };
 
@@ -476,11 +479,23 @@ GrpcServer::GrpcServer(const Shared& shared, const ServerOptions& options)
   gpr_set_log_function(nullptr);
   if (!state_->server || port_ == 0)
     throw Error(POPRT_UNAVAILABLE, start_failure("gRPC", options, reason_of(start_log)));
+  set_serving(false);
+}
+
+void GrpcServer::set_serving(bool serving) {
+  const std::lock_guard lock(state_->health_mutex);
+  if (!state_->ends) state_->server->GetHealthCheckService()->SetServingStatus(serving);
+}
+
+void GrpcServer::end_serving() {
+  const std::lock_guard lock(state_->health_mutex);
+  state_->ends = true;
+  state_->server->GetHealthCheckService()->SetServingStatus(false);
 }
 
 void GrpcServer::stop() {
   if (!state_->server) return;
-  state_->server->GetHealthCheckService()->SetServingStatus(false);
+  end_serving();
   state_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(10));
   state_->server.reset();
 }

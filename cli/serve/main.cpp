@@ -236,7 +236,10 @@ void serve(Settings& settings) {
   options.port = settings.http_port;
   if (options.port >= 0) http = std::make_unique<HttpServer>(shared, options);
   options.port = settings.grpc_port;
-  if (options.port >= 0) grpc = std::make_unique<GrpcServer>(shared, options);
+  if (options.port >= 0) {
+    grpc = std::make_unique<GrpcServer>(shared, options);
+    repository.set_listener([&](bool ready) { grpc->set_serving(ready); });
+  }
   const auto stop_servers = [&] {
     http.reset();
     if (grpc) grpc->stop();
@@ -265,6 +268,7 @@ void serve(Settings& settings) {
   wait_for_signal(repository, settings.poll_seconds);
   inference.admission().stop();
   generations.admission().stop();
+  if (grpc) grpc->end_serving();
   const auto end = std::chrono::steady_clock::now() +
                    std::chrono::milliseconds(static_cast<int64_t>(settings.drain_seconds * 1000));
   const auto busy = [&] {

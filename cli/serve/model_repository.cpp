@@ -149,6 +149,7 @@ void ModelRepository::load_all() {
   {
     const std::lock_guard lock(mutex_);
     for (const std::string& name : all) entries_[name].wanted = true;
+    notify();
   }
   for (const auto& [name, lines] : options_.warm_up)
     if (std::find(all.begin(), all.end(), name) == all.end())
@@ -177,6 +178,7 @@ void ModelRepository::load(const std::string& name, bool only_if_loaded) {
     entry.reason.clear();
     counters = entry.counters;
     unloads = entry.unloads;
+    notify();
   }
   std::string stamp;
   try {
@@ -258,6 +260,7 @@ void ModelRepository::replace(const std::string& name, const std::string& stamp,
   entry.reason.clear();
   entry.stamp = stamp;
   entry.failed_stamp.clear();
+  notify();
 }
 
 void ModelRepository::unload(const std::string& name) {
@@ -275,6 +278,7 @@ void ModelRepository::unload(const std::string& name) {
   entry->second.wanted = false;
   entry->second.reason = "unloaded";
   entry->second.unloads++;
+  notify();
 }
 
 void ModelRepository::reload_changed(bool failed_again) {
@@ -350,9 +354,23 @@ std::vector<ModelStatus> ModelRepository::index() const {
 
 bool ModelRepository::ready() const {
   const std::lock_guard lock(mutex_);
+  return all_ready();
+}
+
+bool ModelRepository::all_ready() const {
   for (const auto& [name, entry] : entries_)
     if (entry.wanted && !entry.is_ready()) return false;
   return !entries_.empty();
+}
+
+void ModelRepository::notify() const {
+  if (listener_) listener_(all_ready());
+}
+
+void ModelRepository::set_listener(std::function<void(bool ready)> listener) {
+  const std::lock_guard lock(mutex_);
+  listener_ = std::move(listener);
+  notify();
 }
 
 std::vector<std::shared_ptr<const LoadedModel>> ModelRepository::loaded() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,11 @@ struct ModelStatus {
 class ModelRepository {
  public:
   explicit ModelRepository(RepositoryOptions options) : options_(std::move(options)) {}
+
+  // Calls the function now and after each change that ready() depends on, with ready(), and one
+  // call at a time. It must not call the repository. The calls end when the repository is
+  // destroyed or another function is set. Not thread-safe with itself.
+  void set_listener(std::function<void(bool ready)> listener);
 
   // Loads all models of the folder, or loads them again. A model that fails has its reason in
   // index(). Throws Error (not_found) if the folder cannot be read, has no model, or lacks one of
@@ -100,12 +106,16 @@ class ModelRepository {
   void replace(const std::string& name, const std::string& stamp, uint64_t unloads,
                std::shared_ptr<const LoadedModel> model,
                std::shared_ptr<const LoadedGenerator> generator);
-  const Entry& entry_of(const std::string& name, const std::string& version) const;  // under mutex_
+  // These three are called under mutex_.
+  const Entry& entry_of(const std::string& name, const std::string& version) const;
+  bool all_ready() const;
+  void notify() const;
 
   const RepositoryOptions options_;
   std::mutex load_mutex_;  // one load at a time
   mutable std::mutex mutex_;
-  std::map<std::string, Entry> entries_;  // guarded by mutex_
+  std::map<std::string, Entry> entries_;      // guarded by mutex_
+  std::function<void(bool ready)> listener_;  // guarded by mutex_
 };
 
 }  // namespace poprt::serve

@@ -52,6 +52,10 @@ class GrpcServer {
   GrpcServer(const Shared& shared, const ServerOptions& options);
   ~GrpcServer();
   int port() const { return port_; }
+  // Sets the status of grpc.health.v1.Health, which is NOT_SERVING at first. Thread-safe.
+  void set_serving(bool serving);
+  // Sets the status to NOT_SERVING for the rest of the object's life. Thread-safe.
+  void end_serving();
   // Refuses new requests, and waits up to 10 seconds for those in flight, which are then cancelled.
   void stop();
 
