@@ -269,6 +269,29 @@ class OddRequests(Base):
         status, answer = request([3.389e38, -3.3895e38], "BF16")
         self.assertEqual(status, 400)
         self.assertIn("expected FP16", answer["error"])
+    def test_half_precision_is_rounded_once(self):
+        """Numbers next to a tie between two numbers of FP16 or BF16, which FP32 does not distinguish from it."""
+        folder = os.path.join(self.folder, "halves")
+        os.makedirs(folder)
+        for name, element in (("FP16", 10), ("BF16", 16)):
+            with open(os.path.join(folder, name + ".onnx"), "wb") as file:
+                file.write(onnx_model([("Identity", ["x"], "y")], {"x": (element, ["n"])}, {"y": (element, ["n"])}))
+        os.environ["POPART_CACHE_DIR"] = os.path.join(self.folder, "cache")
+        self.addCleanup(os.environ.pop, "POPART_CACHE_DIR")
+        with serving(folder, "--compile") as (port, _, _):
+            for name, step, most in (("FP16", 2.0 ** -10, 65504.0), ("BF16", 2.0 ** -7, 255 * 2.0 ** 120)):
+                little, last = 2.0 ** -40, most * step / (2 - step)  # last: between the two largest numbers
+                for given, expected in ((1 + step / 2, 1), (1 + step / 2 + little, 1 + step), (1 + step / 2 - little, 1), (-1 - step / 2 - little, -1 - step),
+                                        (1 + 3 * step / 2 - little, 1 + step), (most, most), (most + 0.499999999 * last, most), (most + 0.5 * last, None),
+                                        (3.4e38, None), (1e39, None), (-1e308, None)):
+                    request = {"inputs": [{"name": "x", "shape": [1], "datatype": name, "data": [given]}]}
+                    status, answer = call(port, f"/v2/models/{name}/infer", request)
+                    if expected is None:
+                        self.assertEqual(status, 400, (name, given, answer))
+                        self.assertIn("which its type does not have", answer["error"])
+                    else:
+                        self.assertEqual(status, 200, (name, given, answer))
+                        self.assertEqual(answer["outputs"][0]["data"], [expected], (name, given))
 
     def test_inputs(self):
         twice = image_request(1)
