@@ -33,6 +33,14 @@ std::string cut(const std::string& text) {
   refuse("'" + key + "' is " + found + "; expected " + expected);
 }
 
+// Returns the characters of a string of JSON, given without its quotes. A string that is not valid
+// is returned as it is; the parser refuses it.
+std::string decoded(std::string_view written) {
+  if (written.find('\\') == std::string_view::npos) return std::string(written);
+  const Json json = Json::parse('"' + std::string(written) + '"', nullptr, false);
+  return json.is_string() ? json.get<std::string>() : std::string(written);
+}
+
 // Refuses text with arrays and objects that are nested too deeply, and objects with too many fields
 // or with a field twice. The parser would keep the last of two fields, and its time is quadratic in
 // the number of fields of an object. Its interface with a callback for each value is no
@@ -40,10 +48,10 @@ std::string cut(const std::string& text) {
 void check_structure(std::string_view text) {
   struct Level {
     bool object;
-    std::vector<std::string_view> fields;  // as they are written, so "a" differs from "\u0061"
+    std::vector<std::string> fields;
   };
   std::vector<Level> levels;
-  std::string_view last;  // string
+  std::string_view last;  // string, as it is written
   size_t begin = 0;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); i++) {
@@ -64,12 +72,13 @@ void check_structure(std::string_view text) {
       levels.pop_back();
     } else if (c == ':' && !levels.empty() && levels.back().object) {
       auto& fields = levels.back().fields;
-      if (std::ranges::find(fields, last) != fields.end())
-        refuse("the JSON has the field " + in_quotes(last) + " twice in one object");
+      std::string field = decoded(last);
+      if (std::ranges::find(fields, field) != fields.end())
+        refuse("the JSON has the field " + in_quotes(field) + " twice in one object");
       if (fields.size() == kMaxObjectFields)
         refuse("the JSON has an object with more than " + std::to_string(kMaxObjectFields) +
                " fields");
-      fields.push_back(last);
+      fields.push_back(std::move(field));
     }
   }
 }

@@ -219,7 +219,8 @@ class OddRequests(Base):
             self.assertEqual(status, 400)
             self.assertIn("more than 64 fields", answer["error"])
             self.assertLess(time.monotonic() - begin, 20)
-        for text, field in (('{"id":"a","id":"b"}', "id"), ('{"inputs":[],"x":{"a":{"b":1},"a":2}}', "a"), ('{"a\\"b":1,"a\\"b":2}', 'a\\"b')):
+        for text, field in (('{"id":"a","id":"b"}', "id"), ('{"inputs":[],"x":{"a":{"b":1},"a":2}}', "a"), ('{"a\\"b":1,"a\\"b":2}', 'a"b'),
+                            ('{"id":"a","\\u0069d":"b"}', "id")):
             status, answer = call(self.port, INFER, text)
             self.assertEqual(status, 400)
             self.assertIn(f"the field '{field}' twice", answer["error"])
