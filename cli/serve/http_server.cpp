@@ -63,6 +63,10 @@ Answer failure(int status, std::string_view message) {
 // In bytes. Larger JSON is parsed and written by `reader`, so that it delays no thread of HTTP.
 constexpr size_t kMuchJson = size_t{64} << 10;
 
+// In bytes. The limit of all bodies does not refuse a smaller one, because clients with large
+// bodies must not block others. The number of connections limits their memory.
+constexpr size_t kSmallBody = size_t{64} << 10;
+
 // One request on a connection.
 struct Exchange {
   std::string method, path;
@@ -72,7 +76,8 @@ struct Exchange {
   bool begun = false;      // whether the first call has checked the header
   bool submitted = false;  // whether the runner or the worker has the request
   bool counted = false;    // in State::answering
-  bool too_large = false;  // the body is read and not kept
+  int refusal = 0;         // the status of the answer, if the body is read and not kept
+  size_t held = 0;         // bytes of the body in State::held
   size_t discarded = 0;
   Result result;
   std::optional<Answer> answer;  // if it was written by the reader
@@ -145,6 +150,8 @@ struct HttpServer::State {
   MHD_Result receive(MHD_Connection* connection, Exchange& exchange, const char* data,
                      size_t* size);
   MHD_Result begin(MHD_Connection* connection, Exchange& exchange);
+  bool hold(Exchange& exchange, size_t bytes);
+  void release(Exchange& exchange);
   MHD_Result respond(MHD_Connection* connection, Exchange& exchange);
   Answer answer(Exchange& exchange);
   Answer answer_get(const std::vector<std::string>& parts);
@@ -174,6 +181,7 @@ struct HttpServer::State {
   // after it has set `stopping`, so that one of them sees the other.
   std::atomic<int> suspended{0};  // connections
   std::atomic<bool> stopping{false};
+  std::atomic<size_t> held{0};    // bytes of all bodies, without the first kSmallBody of each
 };
 
 namespace {
@@ -197,7 +205,9 @@ MHD_Result on_request(void* state, MHD_Connection* connection, const char* url, 
 void on_end(void* state, MHD_Connection*, void** exchange, MHD_RequestTerminationCode) {
   const std::unique_ptr<Exchange> ended(static_cast<Exchange*>(*exchange));
   if (ended && ended->completion) ended->completion->close();
-  if (ended && ended->counted) static_cast<HttpServer::State*>(state)->answering--;
+  auto& self = *static_cast<HttpServer::State*>(state);
+  if (ended && ended->counted) self.answering--;
+  if (ended) self.release(*ended);
   *exchange = nullptr;
 }
 
@@ -229,13 +239,15 @@ MHD_Result HttpServer::State::receive(MHD_Connection* connection, Exchange& exch
   }
   if (*size > 0) {
     std::string& body = exchange.request.body;
-    if (body.size() + *size > options.limits.request_bytes) {
-      // Without Content-Length, the size is known only now. The library sends an answer only at the
-      // end of the body, so some more of it is read.
-      exchange.too_large = true;
+    // The library sends an answer only at the end of the body, so some more of a body is read that
+    // is refused. Without Content-Length, its size is known only now.
+    if (exchange.refusal == 0 && body.size() + *size > options.limits.request_bytes)
+      exchange.refusal = 413;
+    else if (exchange.refusal == 0 && !hold(exchange, *size))
+      exchange.refusal = 429;
+    if (exchange.refusal != 0) {
+      release(exchange);
       body = {};
-    }
-    if (exchange.too_large) {
       exchange.discarded += *size;
       if (exchange.discarded / 4 > options.limits.request_bytes) return MHD_NO;
     } else {
@@ -244,12 +256,31 @@ MHD_Result HttpServer::State::receive(MHD_Connection* connection, Exchange& exch
     *size = 0;
     return MHD_YES;
   }
-  if (exchange.too_large)
+  if (exchange.refusal == 413)
     return send(connection, exchange,
                 failure(413, "the body has more bytes than the limit, which is " +
                                  std::to_string(options.limits.request_bytes)));
+  if (exchange.refusal == 429)
+    return send(
+        connection, exchange,
+        failure(429, "the bodies of all requests have more bytes than the limit, which is " +
+                         std::to_string(options.limits.bodies_bytes) + "; try again later"));
   return respond(connection, exchange);
 }
+
+// Counts bytes of a body that is appended to. Returns false if all bodies are beyond their limit.
+bool HttpServer::State::hold(Exchange& exchange, size_t bytes) {
+  const size_t size = exchange.request.body.size() + bytes;
+  const size_t more = size > kSmallBody ? size - kSmallBody - exchange.held : 0;
+  if (more > 0 && held.fetch_add(more) + more > options.limits.bodies_bytes) {
+    held -= more;
+    return false;
+  }
+  exchange.held += more;
+  return true;
+}
+
+void HttpServer::State::release(Exchange& exchange) { held -= std::exchange(exchange.held, 0); }
 
 // Checks the header before the body is read.
 MHD_Result HttpServer::State::begin(MHD_Connection* connection, Exchange& exchange) {

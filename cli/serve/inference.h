@@ -23,6 +23,7 @@ using serving::Error;
 struct Limits {
   size_t request_bytes = size_t{64} << 20;  // body of a request
   size_t json_bytes = size_t{16} << 20;     // JSON in it, which needs more memory than its text
+  size_t bodies_bytes = size_t{1} << 30;    // all bodies of HTTP that are in memory
   size_t header_bytes = size_t{32} << 10;
   unsigned connections = 4096;  // of HTTP
   int64_t waiting = 1024;       // requests in flight

@@ -29,7 +29,7 @@ struct Settings {
   double batch_wait_ms = 0, request_timeout_ms = 0, poll_seconds = 0, drain_seconds = 30;
   std::string token_file, certificate_file, key_file, access_log;
   std::vector<std::string> compile_options, warm_up;
-  uint64_t max_request_mib = 64, max_json_mib = 16, max_header_kib = 32;
+  uint64_t max_request_mib = 64, max_bodies_mib = 1024, max_json_mib = 16, max_header_kib = 32;
   int64_t max_connections = 4096;
 };
 
@@ -141,6 +141,11 @@ void add_limits(Command& app, Settings& s) {
                  "Size of a request; a larger one fails with 413")
       ->check(between<uint64_t>(1, 2047))
       ->capture_default_str();
+  app.add_option(
+         "--max_bodies_mib", s.max_bodies_mib,
+         "Size of all requests of HTTP in memory; further ones of more than 64 KiB fail with 429")
+      ->check(between<uint64_t>(1, 1 << 30))
+      ->capture_default_str();
   app.add_option("--max_json_mib", s.max_json_mib, "Size of the JSON in a request")
       ->check(between<uint64_t>(1, 2047))
       ->capture_default_str();
@@ -163,6 +168,7 @@ void complete(Settings& s) {
   s.server.limits.request_ns = static_cast<int64_t>(s.request_timeout_ms * 1e6);
   s.server.limits.connections = static_cast<unsigned>(s.max_connections);
   s.server.limits.request_bytes = s.max_request_mib << 20;
+  s.server.limits.bodies_bytes = s.max_bodies_mib << 20;
   s.server.limits.json_bytes = s.max_json_mib << 20;
   s.server.limits.header_bytes = s.max_header_kib << 10;
   if (!s.compile_options.empty() && !s.repository.compile)

@@ -263,6 +263,36 @@ class Limits(ServeTest):
                 self.assertEqual(printed[0], 413, header)
             self.assertIn('poprt_requests_rejected_total{model="digits"} 1', curl(port, "/metrics")[2].decode())
 
+    def test_size_of_all_bodies(self):
+        """Clients that send large bodies get 429 together, and do not block requests of 64 KiB or less."""
+        def post(size):
+            request = image_request(size // 256, parameters={"binary_data_output": True})
+            del request["inputs"][0]["data"]
+            request["inputs"][0]["parameters"] = {"binary_data_size": size}
+            head = json.dumps(request).encode()
+            return curl(port, "/v2/models/digits/infer", "--data-binary", "@-", "-H", f"Inference-Header-Content-Length: {len(head)}",
+                        "-H", "Expect:", data=head + bytes(size))
+        with serving(self.repository, "--max_request_mib", "2", "--max_bodies_mib", "2") as (port, _, _):
+            self.assertEqual(post(1 << 20)[0], 200)
+            for kind in (f"Content-Length: {2 << 20}", "Transfer-Encoding: chunked"):
+                with contextlib.ExitStack() as stack:
+                    for _ in range(2):
+                        slow = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+                        part = bytes(900 << 10)
+                        chunk = f"{len(part):x}\r\n".encode() if "chunked" in kind else b""
+                        slow.sendall(f"POST /v2/models/digits/infer HTTP/1.1\r\nHost: x\r\n{kind}\r\n\r\n".encode() + chunk + part)
+                    end = time.monotonic() + 60
+                    while post(1 << 20)[0] != 429:
+                        self.assertLess(time.monotonic(), end)
+                    status, header, body = post(1 << 20)
+                    self.assertEqual(status, 429)
+                    self.assertIn("Retry-After", header)
+                    self.assertIn("the limit, which is 2097152", json.loads(body)["error"])
+                    self.assertEqual(post(32 << 10)[0], 200)
+                end = time.monotonic() + 60
+                while post(1 << 20)[0] != 200:  # the connections are closed
+                    self.assertLess(time.monotonic(), end)
+
     def test_token_and_tls(self):
         token, key, certificate = (os.path.join(self.folder, n) for n in ("token", "key.pem", "certificate.pem"))
         with open(token, "w", encoding="utf-8") as file:
