@@ -1,14 +1,18 @@
 // poprt_serve: serves PopEF and ONNX files by the Open Inference Protocol over HTTP and gRPC.
 #include <sys/resource.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/arguments.h"
@@ -21,6 +25,7 @@ using namespace poprt::serve;
 
 // Some 31 years, which fit into 64 bits as nanoseconds, also added to the time of a clock.
 constexpr double kMostSeconds = 1e9, kMostMilliseconds = 1e12;
+constexpr std::chrono::seconds kMostAfterDrain{5};  // for runs and compilations that go on
 
 struct Settings {
   RepositoryOptions repository;
@@ -196,13 +201,54 @@ void complete(Settings& s) {
   }
 }
 
-// SIGINT and SIGTERM end the server, and SIGHUP reloads changed models.
-sigset_t handled_signals() {
+sigset_t end_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  for (const int signal : {SIGINT, SIGTERM}) sigaddset(&signals, signal);
   return signals;
 }
+
+// SIGINT and SIGTERM end the server, and SIGHUP reloads changed models.
+sigset_t handled_signals() {
+  sigset_t signals = end_signals();
+  sigaddset(&signals, SIGHUP);
+  return signals;
+}
+
+// Loads all models on a thread, so that the server can be stopped meanwhile.
+class Loading {
+ public:
+  explicit Loading(ModelRepository& repository)
+      : thread_([this, &repository] {
+          try {
+            repository.load_all();
+          } catch (const std::exception&) {
+            error_ = std::current_exception();
+          }
+          ended_ = true;
+        }) {}
+  ~Loading() { thread_.join(); }
+  Loading(const Loading&) = delete;
+  Loading& operator=(const Loading&) = delete;
+
+  bool has_ended() const { return ended_; }
+
+  // Waits until all models are loaded, and rethrows the error of load_all(). Returns false at
+  // SIGINT or SIGTERM.
+  bool wait() {
+    const sigset_t signals = end_signals();
+    const timespec pause = {0, 1'000'000};
+    while (!ended_)
+      if (sigtimedwait(&signals, nullptr, &pause) > 0) return false;
+    if (error_) std::rethrow_exception(error_);
+    return true;
+  }
+
+ private:
+  std::exception_ptr error_;  // written before ended_
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
 
 // Waits for SIGINT or SIGTERM. At SIGHUP, and every `poll_seconds` unless it is 0, loads changed
 // models again.
@@ -253,8 +299,10 @@ void serve(Settings& settings) {
     reader.reset();
     worker.reset();
   };
+  Loading loading(repository);
+  bool loaded = false;
   try {
-    repository.load_all();
+    loaded = loading.wait();
   } catch (const std::exception&) {
     inference.admission().stop();
     generations.admission().stop();
@@ -271,12 +319,17 @@ void serve(Settings& settings) {
   std::fprintf(stderr, "poprt_serve: http %s, grpc %s\n",
                place(http != nullptr, http ? http->port() : 0).c_str(),
                place(grpc != nullptr, grpc ? grpc->port() : 0).c_str());
-  wait_for_signal(repository, settings.poll_seconds);
+  if (loaded) wait_for_signal(repository, settings.poll_seconds);
   inference.admission().stop();
   generations.admission().stop();
   if (grpc) grpc->end_serving();
   const auto end = std::chrono::steady_clock::now() +
                    std::chrono::milliseconds(static_cast<int64_t>(settings.drain_seconds * 1000));
+  // A request that waits for a compilation, or a run, can take longer than its limit.
+  std::thread([end] {
+    std::this_thread::sleep_until(end + kMostAfterDrain);
+    std::_Exit(0);
+  }).detach();
   const auto busy = [&] {
     return inference.admission().in_flight() > 0 || generations.admission().in_flight() > 0;
   };
@@ -287,6 +340,7 @@ void serve(Settings& settings) {
   generations.cancel();
   while (busy()) usleep(1000);
   if (http) http->drain(std::max(end, std::chrono::steady_clock::now() + std::chrono::seconds(1)));
+  if (!loading.has_ended()) std::_Exit(0);  // a compilation cannot be interrupted
   stop_servers();
 }
 

@@ -5,6 +5,7 @@ import errno
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -246,6 +247,24 @@ class Shapes(unittest.TestCase):
                 self.assertEqual(self.infer(name, floats(2, 2), port)[0], 503)
                 self.assertEqual(call(port, f"/v2/repository/models/{name}/load", {}), (200, {}))
                 self.assertEqual(self.infer(name, floats(2, 2), port)[0], 200)
+
+    def test_a_compilation_does_not_delay_the_end_of_the_server(self):
+        folder = os.path.join(self.folder, "ended")
+        os.makedirs(folder)
+        shutil.copy(os.path.join(self.repository, "product.onnx"), folder)
+        with Hold(self.fifo) as hold:  # while the model is loaded
+            process = subprocess.Popen([SERVE, folder, "--http_port", "0", "--grpc_port", "0", "--compile", "--warm_up", "product/x=43,3"],
+                                       stderr=subprocess.DEVNULL)
+            hold.begun()
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(60), 0)
+        with Hold(self.fifo) as hold, concurrent.futures.ThreadPoolExecutor(1) as pool:  # while a request waits
+            with serving(folder, "--compile", "--drain_seconds", "0.1") as (port, _, process):
+                waiting = pool.submit(self.infer, "product", floats(44, 3), port)
+                hold.begun()
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.wait(60), 0)
+            self.assertIsInstance(waiting.exception(), (subprocess.CalledProcessError, type(None)))
 
     def test_a_time_limit_ends_requests_while_their_shape_is_compiled(self):
         with serving(self.repository, "--compile", "--request_timeout_ms", "20") as (port, grpc_port, _):
