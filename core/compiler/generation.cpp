@@ -120,7 +120,7 @@ GenerationModel::GenerationModel(ir::Graph& graph, GenerationOptions options)
     : options_(std::move(options)) {
   if (options_.encoder) {
     choose_branch(graph, true);
-    passes::separate_attention(graph);
+    passes::decompose_attention(graph);
   }
   passes::separate_pasts(graph);
   passes::keep_whole_caches(graph);
@@ -497,7 +497,7 @@ void GenerationModel::gather_last_logits(ir::Graph& graph, size_t at) const {
     return n->output();
   };
   // The declared types have a dimension with all tokens, so they are removed.
-  ir::Node* product = passes::product_before(logits);
+  ir::Node* product = passes::product_of_logits(logits);
   if (product && product->input(0)->type.has_shape && product->input(0)->shape().size() == 3) {
     product->set_input(0, gather(product->input(0), product));
     for (ir::Value* v = logits;;) {

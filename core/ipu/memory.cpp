@@ -74,7 +74,7 @@ class Count {
   void count_always();
   void count_live();
   void explain();
-  int64_t first_fit() const;
+  int64_t highest_address() const;
   int64_t fixed() const {
     return code_ + exchange_code_ + state_ + kStack + (options_.num_io_tiles ? 0 : io_);
   }
@@ -185,7 +185,7 @@ void Count::count_live() {
 }
 
 // Addresses by first fit on the busiest tile. Returns the bytes up to the highest address.
-int64_t Count::first_fit() const {
+int64_t Count::highest_address() const {
   struct Block {
     size_t first, last;
     int64_t begin, end;
@@ -272,7 +272,7 @@ void Count::explain() {
              ? 0
              : *std::ranges::max_element(m_.liveness) - all[at(Category::temporaries)]);
   if (options_.num_io_tiles) m_.io_tile = io_ + kFixed + kStack;
-  if (!program_.ops.empty()) m_.bytes_with_gaps = m_.always + first_fit();
+  if (!program_.ops.empty()) m_.bytes_with_gaps = m_.always + highest_address();
   m_.bytes_with_gaps = std::max({m_.bytes_with_gaps, m_.bytes, highest_});
   m_.code = code_ + exchange_code_;
   m_.code_available = plain_;

@@ -210,8 +210,8 @@ Grain grain_of(const Target& t, const Product& p, Method method) {
   return {};
 }
 
-bool plan_cost(const Target& target, const Product& p, const PlanOptions& options, Method method,
-               const Split& s, Change change, TileWork& w, PlanCost& c) {
+bool try_plan_cost(const Target& target, const Product& p, const PlanOptions& options,
+                   Method method, const Split& s, Change change, TileWork& w, PlanCost& c) {
   const Grain grain = grain_of(target, p, method);
   w = work_of(p, options, grain, s);
   c = {};

@@ -32,7 +32,8 @@ struct Change {
 
 // The work of the busiest tile, and its costs. Returns false if the method cannot compute the part
 // of a tile.
-bool plan_cost(const Target& target, const Product& product, const PlanOptions& options,
-               Method method, const Split& split, Change change, TileWork& work, PlanCost& cost);
+bool try_plan_cost(const Target& target, const Product& product, const PlanOptions& options,
+                   Method method, const Split& split, Change change, TileWork& work,
+                   PlanCost& cost);
 
 }  // namespace poprt::ipu

@@ -78,7 +78,7 @@ class Search {
 void Search::consider(const Product& p, Method method, Change change, const Split& s) {
   TileWork work;
   PlanCost cost;
-  if (!plan_cost(target_, p, options_, method, s, change, work, cost)) return;
+  if (!try_plan_cost(target_, p, options_, method, s, change, work, cost)) return;
   const auto store = [&](Plan& plan) {
     plan = Plan{method, s, change.swapped, change.flattened, true, p, work, cost};
   };
@@ -197,7 +197,7 @@ Plan plan_with(const Target& target, const Product& product, const PlanOptions& 
                Method method, const Split& split) {
   check(product);
   Plan plan{method, split, false, false, true, product, {}, {}};
-  if (!plan_cost(target, product, options, method, split, {}, plan.work, plan.cost))
+  if (!try_plan_cost(target, product, options, method, split, {}, plan.work, plan.cost))
     fail(ErrorCode::invalid_argument, "method {} cannot compute the product", method_name(method));
   return plan;
 }

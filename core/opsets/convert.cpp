@@ -43,9 +43,9 @@ bool has_newest_nodes(const Graph& graph) {
 
 // Makes node names unique. The replacement of a node consists of nodes with its name, but ONNX
 // Runtime refuses a model in which two nodes have one name.
-void name_apart(Graph& graph, std::unordered_set<std::string>& taken) {
+void make_names_unique(Graph& graph, std::unordered_set<std::string>& taken) {
   for (Node* n : graph.nodes()) {
-    ir::for_each_subgraph(*n, [&](Graph& sub) { name_apart(sub, taken); });
+    ir::for_each_subgraph(*n, [&](Graph& sub) { make_names_unique(sub, taken); });
     if (n->name.empty() || taken.insert(n->name).second) continue;
     const std::string stem = n->name + "_" + n->op_type;
     n->name = stem;
@@ -239,7 +239,7 @@ void convert(Graph& graph, int64_t target, bool faithful) {
   graph.opsets[""] = target;
   converter.finish(graph);
   std::unordered_set<std::string> taken;
-  name_apart(graph, taken);
+  make_names_unique(graph, taken);
 }
 
 void convert_newest_nodes(Graph& graph) {

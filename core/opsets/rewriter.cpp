@@ -95,9 +95,4 @@ void Rewriter::result(size_t i, Value* value) {
   at.graph().replace_all_uses(old, value);
 }
 
-void Rewriter::results(const ir::Node* by) {
-  for (size_t i = 0; i < at.outputs().size() && i < by->outputs().size(); i++)
-    result(i, by->output(i));
-}
-
 }  // namespace poprt::opsets

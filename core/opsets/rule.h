@@ -53,8 +53,6 @@ class Rewriter : public Expansion {
   // Makes the readers of result i read `value` and sets `replaced`. A graph output keeps its name;
   // an Identity is added if `value` cannot take it.
   void result(size_t i, Value* value);
-  // Replaces all results by those of another node, in order.
-  void results(const ir::Node* by);
 
   // -- Refusals ---------------------------------------------------------------------------------
   template <class... Args>

@@ -16,9 +16,9 @@ namespace {
 enum : size_t { kQuery, kKey, kValue, kBias, kMask, kScoreBias, kPastKey, kPastValue, kPastLength };
 enum : size_t { kResult, kPresentKey, kPresentValue, kScoresOut };
 
-class SeparateAttention {
+class DecomposeAttention {
  public:
-  SeparateAttention(ir::Graph& graph, ir::Node& node) : graph_(graph), node_(node) {}
+  DecomposeAttention(ir::Graph& graph, ir::Node& node) : graph_(graph), node_(node) {}
 
   void run() {
     check();
@@ -227,11 +227,11 @@ void separate_pasts(ir::Graph& graph) {
       SeparatePasts(graph, *n).run();
 }
 
-void separate_attention(ir::Graph& graph) {
+void decompose_attention(ir::Graph& graph) {
   for (ir::Node* n : graph.nodes())
     if (n->is("MultiHeadAttention", "com.microsoft") && n->input(kPastKey) &&
         graph.is_input(n->input(kPastKey)))
-      SeparateAttention(graph, *n).run();
+      DecomposeAttention(graph, *n).run();
 }
 
 }  // namespace poprt::passes

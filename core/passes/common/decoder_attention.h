@@ -19,7 +19,7 @@ namespace poprt::passes {
 // that of the node for one new token, which sees all keys before it, so causal attention needs no
 // mask. The types of the graph are not inferred yet. Throws unimplemented, with the node, for a
 // form that it does not know.
-void separate_attention(ir::Graph& graph);
+void decompose_attention(ir::Graph& graph);
 
 // Rewrites the nodes Attention of com.microsoft (GPT-2 of onnxruntime.transformers) whose past is
 // an input of the graph: past keys and values [2,B,N,P,D] in one tensor become two inputs [B,N,P,D]

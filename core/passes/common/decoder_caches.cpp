@@ -108,7 +108,7 @@ void keep_whole_caches(ir::Graph& graph) {
     if (n->is("GroupQueryAttention", "com.microsoft")) n->attributes.erase("sliding_window_cache");
 }
 
-ir::Node* product_before(ir::Value* value) {
+ir::Node* product_of_logits(ir::Value* value) {
   constexpr int kMostSteps = 8;
   for (int steps = 0; value && value->producer() && steps < kMostSteps; steps++) {
     ir::Node* n = value->producer();

@@ -45,6 +45,6 @@ StaticCacheInputs static_cache_inputs(const ir::Graph& graph);
 
 // The product whose result `value` is, after at most 8 elementwise nodes with constants; null if
 // there is none.
-ir::Node* product_before(ir::Value* value);
+ir::Node* product_of_logits(ir::Value* value);
 
 }  // namespace poprt::passes

@@ -20,7 +20,7 @@ class Retyper {
   explicit Retyper(const Retype& rule) : rule_(rule) {}
 
   void values(Graph& g) {
-    if (left(g)) return;
+    if (is_left_out(g)) return;
     for (Value* v : g.values()) {
       if (v->dtype() != rule_.from || (rule_.stays && rule_.stays(*v))) continue;
       if (!v->is_constant()) {
@@ -32,7 +32,7 @@ class Retyper {
       Value* kept = nullptr;
       const std::vector<ir::Use> uses = v->uses();
       for (const ir::Use& u : uses) {
-        if (!rule_.keeps(u) && !left(u.node->graph())) continue;
+        if (!rule_.keeps(u) && !is_left_out(u.node->graph())) continue;
         if (!kept) kept = g.add_constant(v->name() + "_kept", v->constant());
         u.node->set_input(u.input, kept);
       }
@@ -65,7 +65,7 @@ class Retyper {
     const std::vector<Node*> nodes = g.nodes();
     for (size_t i = 0; i < nodes.size(); i++) {
       Node* n = nodes[i];
-      const bool accepted = rule_.accepts(*n) && !left(g);
+      const bool accepted = rule_.accepts(*n) && !is_left_out(g);
       for (size_t k = 0; k < n->inputs().size(); k++) {
         Value* v = n->input(k);
         if (!v || !narrowed_.contains(v) || (accepted && !rule_.keeps({n, k}))) continue;
@@ -95,7 +95,7 @@ class Retyper {
   }
 
  private:
-  bool left(const Graph& g) const { return rule_.leaves && rule_.leaves(g); }
+  bool is_left_out(const Graph& g) const { return rule_.leaves && rule_.leaves(g); }
 
   static Value* add_cast(Graph& g, const std::string& name, int64_t to, Node* before) {
     Node* n = g.add_node("Cast", "", std::span<Value* const>(), 1, before, std::span(&name, 1));

@@ -398,7 +398,7 @@ bool broadcasts_to(const Value& v, const Value& to) {
 
 // A MatMul or Gemm of bytes whose result is not quantised: the sums are converted to f32 and
 // multiplied by the scales.
-void to_floats_of_sums(Node& n, PassContext& context) {
+void to_matmul_integer(Node& n, PassContext& context) {
   const bool gemm = n.is("Gemm"), transposed = gemm && n.int_attr("transB", 0) != 0;
   if ((!gemm && !n.is("MatMul")) || n.output()->dtype() != DType::f32 ||
       !n.output()->type.is_static() ||
@@ -503,7 +503,7 @@ void rewrite(Graph& root, Node& q, PassContext& context) {
 
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) { rewrite(graph, n, context); });
-  for_each_node(graph, [&](Node& n) { to_floats_of_sums(n, context); });
+  for_each_node(graph, [&](Node& n) { to_matmul_integer(n, context); });
 }
 
 }  // namespace

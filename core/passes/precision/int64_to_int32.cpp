@@ -36,9 +36,9 @@ bool keeps_s64(const ir::Use& use) {
 
 // Finds the subgraphs that are not converted because the operator defines their types, and the
 // iteration numbers of loops, because they are always s64.
-class Inside {
+class UnconvertedSubgraphs {
  public:
-  explicit Inside(Graph& graph) { visit(graph, false); }
+  explicit UnconvertedSubgraphs(Graph& graph) { visit(graph, false); }
   bool leaves(const Graph& g) const { return left_.contains(&g); }
   bool stays(const ir::Value& v) const { return iterations_.contains(&v); }
 
@@ -101,7 +101,7 @@ void warn_of_losses(const Graph& graph) {
 
 void run(Graph& graph, PassContext& context) {
   if (!context.allow()) return;
-  const Inside inside(graph);
+  const UnconvertedSubgraphs unconverted(graph);
   for_each_graph(graph, warn_of_losses);
   retype(graph, {.from = DType::s64,
                  .to = DType::s32,
@@ -120,8 +120,8 @@ void run(Graph& graph, PassContext& context) {
                                                  std::numeric_limits<int32_t>::max()));
                        return out;
                      },
-                 .stays = [&](const ir::Value& v) { return inside.stays(v); },
-                 .leaves = [&](const Graph& g) { return inside.leaves(g); }});
+                 .stays = [&](const ir::Value& v) { return unconverted.stays(v); },
+                 .leaves = [&](const Graph& g) { return unconverted.leaves(g); }});
 }
 
 }  // namespace

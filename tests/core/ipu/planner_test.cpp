@@ -358,7 +358,7 @@ class AllPlans {
   void add(const Product& p, Method method, Change change, const Split& s) {
     TileWork work;
     PlanCost cost;
-    if (!plan_cost(target_, p, options_, method, s, change, work, cost)) return;
+    if (!try_plan_cost(target_, p, options_, method, s, change, work, cost)) return;
     least = std::min(least, cost.bound_bytes);
     if (static_cast<double>(cost.bound_bytes) > bound_) return;
     found = true;
@@ -381,8 +381,8 @@ void is_the_best(const Target& t, const Product& p, const PlanOptions& o) {
   // The costs of the plan are those of its product, split and work.
   TileWork work;
   PlanCost cost;
-  ASSERT_TRUE(plan_cost(t, plan.product, o, plan.method, plan.split, {plan.swapped, plan.flattened},
-                        work, cost));
+  ASSERT_TRUE(try_plan_cost(t, plan.product, o, plan.method, plan.split,
+                            {plan.swapped, plan.flattened}, work, cost));
   EXPECT_EQ(cost.total, plan.cost.total);
   EXPECT_EQ(cost.bound_bytes, plan.cost.bound_bytes);
   EXPECT_EQ(work.field(), plan.work.field());

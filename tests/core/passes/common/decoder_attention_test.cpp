@@ -35,7 +35,7 @@ std::string fused(const std::string& mask = "_", const std::string& rest = "",
 
 std::string refusal(const std::string& text) {
   try {
-    separate_attention(*ir::parse_text(text));
+    decompose_attention(*ir::parse_text(text));
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::unimplemented);
     return e.message();
@@ -45,7 +45,7 @@ std::string refusal(const std::string& text) {
 
 TEST(DecoderAttention, BecomesAConcatOfPastAndNewKeysAndASoftmax) {
   auto graph = ir::parse_text(fused());
-  separate_attention(*graph);
+  decompose_attention(*graph);
   const auto count = [&](std::string_view type) {
     const auto nodes = graph->nodes();
     return std::ranges::count_if(nodes, [&](const ir::Node* n) { return n->op_type == type; });
@@ -86,7 +86,7 @@ TEST(DecoderAttention, KeepsOtherAttention) {
   output %y
 }
 )");
-  separate_attention(*graph);
+  decompose_attention(*graph);
   EXPECT_EQ(graph->node_count(), 1u);
 }
 
