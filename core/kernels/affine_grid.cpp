@@ -76,7 +76,7 @@ Plan plan_of(const Operands& r, const Call& call) {
     for (int64_t i = 0; i < p->size[p->rank - 1]; i++) p->x.push_back(position(*p, p->rank - 1, i));
   Plan plan;
   plan.run = run<T>;
-  plan.tasks = n;
+  plan.tasks = p->points ? n : 0;
   plan.work = static_cast<double>(n) * static_cast<double>(p->points) * 10;
   plan.params = std::move(p);
   return plan;

@@ -320,6 +320,9 @@ Plan prepare(const Call& call) {
   place_rows(*p, r, p->bytes ? DType::s8 : t);
   r.needs_if_present(4, DType::s64, {p->batch});
   r.needs_if_present(6, t, {tasks, p->keys});
+  // Strides may be 0. The rows of y are written separately, so it has room for each.
+  if (tasks) r.needs(5, t, {tasks, p->v_size});
+  const bool any = tasks && (p->v_size || (r.has(6) && p->keys));
   p->blocks = (p->queries + kQueryBlock - 1) / kQueryBlock;
   p->key_panels = (p->keys + isa::kPanel - 1) / isa::kPanel;
   p->v_panels = (p->v_size + isa::kPanel - 1) / isa::kPanel;
@@ -327,7 +330,7 @@ Plan prepare(const Call& call) {
   Plan plan;
   plan.outputs = 2;
   plan.run = run;
-  plan.tasks = tasks ? p->batch * p->q_heads * p->blocks : 0;
+  plan.tasks = any ? p->batch * p->q_heads * p->blocks : 0;
   plan.work = static_cast<double>(tasks) * static_cast<double>(p->keys) *
               (static_cast<double>(p->head + p->v_size) / 40 + 1);
   const int64_t panels = checked_add(Operands::product({p->key_panels, isa::kPanel, p->head}),

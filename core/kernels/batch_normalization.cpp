@@ -78,7 +78,7 @@ Plan prepare(const Call& call) {
     case DType::bf16: plan.run = run<bf16_t, float, widen_bf16, to_bf16>; break;
     default: plan.run = run<float, float, same_f32, same_f32>;
   }
-  plan.tasks = planes;
+  plan.tasks = count ? planes : 0;
   plan.work = static_cast<double>(count) * 0.15;
   auto p = std::make_shared<Params>();
   *p = {c, pixels, static_cast<double>(epsilon), parameters, &POPRT_SELECT_ISA(normalize)};

@@ -87,10 +87,10 @@ Plan prepare(const Call& call) {
   r.needs(3, DType::f32, {rois, p->c, p->oh, p->ow});
   Plan plan;
   plan.run = run;
-  plan.tasks = rois;
+  plan.tasks = p->c ? rois : 0;
   plan.scratch_bytes = static_cast<size_t>(p->ow) * sizeof(Place);
-  plan.work = static_cast<double>(rois) * static_cast<double>(p->c) *
-              static_cast<double>(p->oh * p->ow) * 2;
+  plan.work = static_cast<double>(rois) * static_cast<double>(p->c) * static_cast<double>(p->oh) *
+              static_cast<double>(p->ow) * 2;
   plan.params = std::move(p);
   return plan;
 }

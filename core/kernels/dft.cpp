@@ -153,17 +153,23 @@ Plan prepare(const Call& call) {
   r.needs(0, type, {p->outer, p->n, p->inner, p->parts});
   r.needs_if_present(1, type, {p->length});
   r.needs(2, type, {p->outer, p->frames, p->kept, p->inner, p->y_parts});
+  // Positions of a frame's elements fit into 64 bits.
+  checked_add(checked_mul(std::max<int64_t>(p->frames - 1, 0), p->step), p->length);
+  Plan plan;
+  plan.tasks = p->kept ? Operands::product({p->outer, p->frames, p->inner}) : 0;
+  // The tables and the scratch memory of a transform are then not much larger than its results.
+  r.check(plan.tasks == 0 || p->kept > p->length / 2,
+          "kept is at most half of length, expected half of the results or all");
   p->radix2 = (p->length & (p->length - 1)) == 0;
   const double sign = p->inverse ? 1 : -1;
-  for (int64_t i = 0; i < p->length; i++) {
+  for (int64_t i = 0; plan.tasks && i < p->length; i++) {
     const double angle =
         2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(p->length);
     p->cos.push_back(std::cos(angle));
     p->sin.push_back(sign * std::sin(angle));
   }
   constexpr int64_t kShort = 32, kLong = int64_t{1} << 22;
-  if (!p->radix2 && p->length > kShort && p->length <= kLong) prepare_bluestein(*p);
-  Plan plan;
+  if (plan.tasks && !p->radix2 && p->length > kShort && p->length <= kLong) prepare_bluestein(*p);
   if (type == DType::f32)
     plan.run = run<float>;
   else if (type == DType::f64)
@@ -171,7 +177,6 @@ Plan prepare(const Call& call) {
   else
     r.fail_dtype(0);
   const auto length = static_cast<double>(p->length);
-  plan.tasks = Operands::product({p->outer, p->frames, p->inner});
   plan.work = static_cast<double>(plan.tasks) * length *
               (p->radix2 ? 2 * std::log2(length + 1)
                : p->size ? 12 * std::log2(length + 1)

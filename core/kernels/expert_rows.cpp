@@ -60,11 +60,13 @@ Plan prepare(const Call& call) {
   r.needs(1, p->half ? DType::f16 : DType::f32, {p->experts, p->columns, p->depth});
   r.needs(2, DType::s64, {p->rows});
   r.needs(3, DType::f32, {p->rows, p->columns});
+  // Weights without elements set no limit on `experts`. All rows are 0, as without an expert.
+  if (p->depth == 0) p->experts = 1;
   p->table = &POPRT_SELECT_ISA(expert_rows);
   p->blocks = (p->columns + kBlock - 1) / kBlock;
   Plan plan;
   plan.run = run;
-  plan.tasks = p->experts * p->blocks;
+  plan.tasks = p->rows ? p->experts * p->blocks : 0;
   plan.work = static_cast<double>(p->rows) * static_cast<double>(p->columns) *
               static_cast<double>(p->depth) / 4;
   plan.params = std::move(p);

@@ -50,7 +50,7 @@ Plan prepare(const Call& call) {
   r.needs(1, DType::f32, {matrices, n, n});
   Plan plan;
   plan.run = run;
-  plan.tasks = matrices;
+  plan.tasks = n ? matrices : 0;
   const auto size = static_cast<double>(n);
   plan.work = static_cast<double>(matrices) * size * size * size;
   plan.scratch_bytes = static_cast<size_t>(dtype_bytes(DType::f64, Operands::product({n, n, 2})));

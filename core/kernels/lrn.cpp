@@ -49,7 +49,7 @@ Plan prepare(const Call& call) {
   r.needs(1, t, {count});
   Plan plan;
   plan.run = t == DType::f64 ? run<double> : run<float>;
-  plan.tasks = p->n * p->c;
+  plan.tasks = count ? p->n * p->c : 0;
   plan.work = static_cast<double>(count) * (5 + static_cast<double>(std::min(p->size, p->c)));
   plan.params = std::move(p);
   return plan;

@@ -48,7 +48,9 @@ Plan prepare(const Call& call) {
   q.b_signed = b == DType::s8;
   p->a_offset = p->b_offset = {0};
   int64_t a_end = Operands::product({p->m, q.k}), b_end = Operands::product({q.k, q.n});
+  const bool any = p->m > 0 && q.n > 0;  // otherwise y does not limit the number of products
   for (const auto& [count, as, bs, ys] : c.batch) {
+    if (!any) break;
     r.check(Operands::product({count, static_cast<int64_t>(p->a_offset.size())}) < (1 << 24),
             "too many products");
     std::vector<int64_t> a_next, b_next;
@@ -73,7 +75,7 @@ Plan prepare(const Call& call) {
   p->panels = (q.n + isa::kVnniPanel - 1) / isa::kVnniPanel;
   Plan plan;
   plan.run = run;
-  plan.tasks = p->m ? checked_mul(products, p->panels) : 0;
+  plan.tasks = any ? checked_mul(products, p->panels) : 0;
   plan.work = static_cast<double>(products) * static_cast<double>(p->m) * static_cast<double>(q.n) *
               (static_cast<double>(q.k) / 150 + 0.3);
   plan.scratch_bytes = static_cast<size_t>(checked_mul(vnni_steps(q.k), isa::kVnniBytes));

@@ -58,9 +58,9 @@ Plan prepare(const Call& call) {
   r.needs(2, t, {rois, p->c, p->oh, p->ow});
   Plan plan;
   plan.run = t == DType::f64 ? run<double> : run<float>;
-  plan.tasks = rois;
-  plan.work = static_cast<double>(rois) * static_cast<double>(p->c) *
-              static_cast<double>(p->oh * p->ow) * 40;
+  plan.tasks = p->c ? rois : 0;
+  plan.work = static_cast<double>(rois) * static_cast<double>(p->c) * static_cast<double>(p->oh) *
+              static_cast<double>(p->ow) * 40;
   plan.params = std::move(p);
   return plan;
 }

@@ -102,13 +102,15 @@ Plan prepare(const Call& call) {
   const Operands r("non_max_suppression", call, 3);
   auto p = std::make_shared<Params>(
       Params{calls::decode<calls::NonMaxSuppression>(call), &POPRT_SELECT_ISA(boxes), 0});
-  p->stride = checked_add(p->b, int64_t{16});
   r.needs(0, DType::f32, {p->n, p->b, 4});
   r.needs(1, DType::f32, {p->n, p->c, p->b});
   r.needs(2, DType::s64, {p->rows, 3});
   Plan plan;
   plan.run = run;
-  plan.work = static_cast<double>(p->n * p->c) * static_cast<double>(p->b) * 20;
+  const int64_t planes = checked_mul(p->n, p->c);
+  if (planes == 0 || p->b == 0) p->n = p->b = 0;  // no plane has a candidate
+  p->stride = checked_add(p->b, int64_t{16});
+  plan.work = static_cast<double>(planes) * static_cast<double>(p->b) * 20;
   plan.scratch_bytes = static_cast<size_t>(
       checked_add(checked_mul(p->b, static_cast<int64_t>(sizeof(Candidate) + sizeof(Box))),
                   checked_mul(p->stride, static_cast<int64_t>(sizeof(Box)))));

@@ -17,7 +17,7 @@
 namespace poprt::kernels::pool_generic_kernel {
 namespace {
 
-constexpr int64_t kMaxScratch = 1 << 22;  // floats
+constexpr uint64_t kMaxScratch = 1 << 22;  // floats
 
 using calls::Pooling;
 using Axis = calls::PoolingAxis;
@@ -180,7 +180,7 @@ void plan_planes(Params& p, int64_t planes, Plan& plan) {
                                               : isa::PlanePooling::l2;
   const Axis& x = p.axis[2];
   plan.run = run_planes;
-  plan.scratch_bytes = static_cast<size_t>(isa::plane_pool_scratch(p.plane.axis[2])) * 4;
+  plan.scratch_bytes = isa::plane_pool_scratch(p.plane.axis[2]) * 4;
   plan.work = static_cast<double>(planes) * static_cast<double>(p.axis[0].out * p.axis[1].out) *
               (rows * static_cast<double>(x.in) + static_cast<double>(x.out * x.kernel)) * 0.06;
 }
@@ -197,7 +197,11 @@ Plan prepare(const Call& call) {
   p->column_major = c.column_major;
   std::copy_backward(c.axes.begin(), c.axes.end(), p->axis.end());
   double taps = 1;
-  for (const Axis& a : c.axes) taps *= static_cast<double>(a.kernel);
+  int64_t counted = 1;  // an average may count all taps of a window
+  for (const Axis& a : c.axes) {
+    taps *= static_cast<double>(a.kernel);
+    counted = checked_mul(counted, a.kernel);
+  }
   p->in_plane = p->out_plane = 1;
   for (const Axis& a : p->axis) {
     p->in_plane = checked_mul(p->in_plane, a.in);
@@ -223,9 +227,9 @@ Plan prepare(const Call& call) {
     default: fail(ErrorCode::unimplemented, "kernel {}: dtype {}", kName, dtype_name(x.dtype));
   }
   expect(p->kind == Pooling::max || is_float(x.dtype), kName, "averages require a float dtype");
-  plan.tasks = planes;
+  plan.tasks = p->out_plane ? planes : 0;
   plan.work = static_cast<double>(planes) * static_cast<double>(p->out_plane) * (taps * 2 + 5);
-  if (x.dtype == DType::f32 && !indices.present) plan_planes(*p, planes, plan);
+  if (plan.tasks && x.dtype == DType::f32 && !indices.present) plan_planes(*p, planes, plan);
   plan.params = p;
   return plan;
 }

@@ -366,6 +366,7 @@ Plan prepare(const Call& call) {
   };
   const int64_t state = mul(p.batch, cell.hidden);
   if (p.batch > 0) {
+    expect(p.x_row > 0 || mul(p.steps, p.batch) == 1, kName, "rows of x have a stride of 0");
     const int64_t row = checked_add(mul(mul(p.steps, p.batch) - 1, p.x_row),
                                     checked_add(p.x_offset, mul(total - 1, cell.x_gate)));
     const auto block_end = [&](int64_t block) {
@@ -407,6 +408,7 @@ Plan prepare(const Call& call) {
   } else {
     plan.tasks = (p.groups() + p.per_task - 1) / p.per_task;
   }
+  if (p.batch == 0) plan.tasks = 0;
   plan.params = std::move(params);
   return plan;
 }

@@ -177,10 +177,12 @@ Plan prepare(const Call& call) {
   r.needs_if_present(kY, t, {p->steps, p->directions, p->batch, p->hidden});
   for (const Slot slot : {kHFirst, kCFirst, kHLast, kCLast})
     r.needs_if_present(slot, t, {p->directions, p->batch, p->hidden});
+  r.check(p->input > 0 || r.has(kY), "without inputs and y, no operand limits the steps");
+  const bool any = r.has(kY) || r.has(kHLast) || r.has(kCLast);
   Plan plan;
   plan.outputs = 3;
   plan.run = run;
-  plan.tasks = p->directions * p->batch;
+  plan.tasks = any ? p->directions * p->batch : 0;
   plan.work = static_cast<double>(p->steps) * static_cast<double>(p->batch) *
               static_cast<double>(rows) * static_cast<double>(p->input + p->hidden);
   plan.scratch_bytes = static_cast<size_t>(Operands::product({6, p->hidden, 8}));

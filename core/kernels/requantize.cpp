@@ -69,7 +69,7 @@ Plan prepare(const Call& call) {
   p->to = p->y == DType::s8 ? isa::Whole::s8 : isa::Whole::u8;
   Plan plan;
   plan.run = run;
-  plan.tasks = outer * p->rows;
+  plan.tasks = p->columns ? outer * p->rows : 0;
   plan.work = static_cast<double>(plan.tasks) * (static_cast<double>(p->columns) * 0.1 + 5);
   plan.params = std::move(p);
   return plan;

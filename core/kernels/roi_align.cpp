@@ -182,9 +182,9 @@ Plan prepare(const Call& call) {
   r.needs(3, t, {rois, p->c, p->oh, p->ow});
   Plan plan;
   plan.run = t == DType::f64 ? run<double> : run<float>;
-  plan.tasks = rois;
-  plan.work = static_cast<double>(rois) * static_cast<double>(p->c) *
-              static_cast<double>(p->oh * p->ow) * 40;
+  plan.tasks = p->c ? rois : 0;
+  plan.work = static_cast<double>(rois) * static_cast<double>(p->c) * static_cast<double>(p->oh) *
+              static_cast<double>(p->ow) * 40;
   plan.scratch_bytes = t == DType::f64 ? sizeof(Scratch<double>) : sizeof(Scratch<float>);
   plan.params = std::move(p);
   return plan;

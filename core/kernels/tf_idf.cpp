@@ -117,7 +117,7 @@ Plan prepare(const Call& call) {
   r.needs(1, DType::f32, {rows, p->results});
   Plan plan;
   plan.run = run;
-  plan.tasks = rows;
+  plan.tasks = p->results ? rows : 0;
   plan.work = static_cast<double>(rows) * static_cast<double>(p->columns * p->max) * 10;
   plan.params = std::move(p);
   return plan;

@@ -98,6 +98,9 @@ Plan prepare(const Call& call) {
   r.needs_if_present(2, DType::s64, {p->bound});
   r.needs_if_present(3, DType::s64, {p->n});
   r.needs_if_present(4, DType::s64, {p->bound});
+  const bool counted = (r.has(2) || r.has(4)) && p->bound >= p->n;
+  r.check((p->outer > 0 && p->inner > 0) || p->n <= 1 || r.has(3) || counted,
+          "no operand limits the number of items");
   Plan plan;
   plan.outputs = 4;
   if (!visit_number(type, [&]<class T>(T) { plan.run = run<T>; })) r.fail_dtype(0);

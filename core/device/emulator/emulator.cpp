@@ -228,7 +228,10 @@ bool Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
       POPRT_ASSERT(plan.run && plan.tasks >= 0 && plan.rounds >= 1 &&
                    plan.outputs <= in.operands.size());
       check_written(p, in, plan.outputs);
-      if (plan.tasks == 0) plan.run = run_nothing;
+      if (plan.tasks == 0) {
+        plan.run = run_nothing;
+        plan.scratch_bytes = 0;
+      }
       const bool parallel = threads > 1 && is_worth_threads(plan);
       if (parallel) parallel_work.add(plan.work);
       int64_t piece = 0;

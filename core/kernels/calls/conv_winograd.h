@@ -4,6 +4,7 @@
 // dimension has any kernel and stride; its weights are plain.
 #pragma once
 
+#include "base/error.h"
 #include "kernels/calls/call.h"
 #include "kernels/calls/common/blocked_conv.h"
 
@@ -21,7 +22,8 @@ struct ConvWinograd {
     conv.fields(f, {.groups = 1, .kernel = 3, .stride = 1, .dilation = 1});
     f.size("tile", tile, 2, 4);
     f.require(tile != 3, "the tile must be 2 or 4");
-    f.require(!depth || plain_weights, "a third dimension requires plain weights");
+    // The fields of a third dimension follow only the flag, so it would be lost without it.
+    POPRT_ASSERT(!depth || plain_weights);
     f.later_flag("plain_weights", plain_weights);
     if (plain_weights) ConvDepth::fields(f, depth);
   }

@@ -24,6 +24,7 @@ struct Requantize {
     f.flag("a_row", a_row);
     f.flag("b_row", b_row);
     f.flag("b_column", b_column);
+    f.require(!(b_row && b_column), "b_row and b_column exclude each other");
   }
 };
 

@@ -21,8 +21,8 @@ Plan plan_conv_rows(std::string_view kernel, std::span<const Operand> operands,
   const int64_t wanted = std::clamp<int64_t>(8 / checked_mul(slices, s.oh), 1, 8);
   b.columns = std::min(s.ow, std::max<int64_t>(128, ceil_div(s.ow, wanted)));
   b.column_tasks = ceil_div(s.ow, b.columns);
-  const int64_t row_floats =
-      checked_mul(planes, s.stride_h * s.stride_w * isa::rows_layout(s, 1, b.columns).width);
+  const int64_t row_floats = checked_mul(
+      planes, checked_mul(s.stride_h * s.stride_w, isa::rows_layout(s, 1, b.columns).width));
   const int64_t eighth = ceil_div(checked_mul(s.oh, slices), 8);
   b.pixels = std::clamp<int64_t>(16384 / row_floats, 1, std::min(s.oh, eighth));
   b.pixel_tasks = ceil_div(s.oh, b.pixels);

@@ -62,6 +62,8 @@ inline IndexedSlices read_indexed_slices(const calls::IndexedSlices& at, const O
           dtype_bytes(indices.dtype, checked_mul(tuples, s.depth)) <= indices.bytes &&
           dtype_bytes(slices.dtype, checked_mul(tuples, s.slice)) <= slices.bytes,
       kernel, "an operand is too short");
+  // Without indices and elements, no operand limits the number of tuples.
+  if (s.depth == 0 && s.slice == 0) s.count = 0;
   return s;
 }
 

@@ -9,6 +9,10 @@ namespace {
 int signed_value(std::byte b, bool is_signed) {
   return is_signed ? static_cast<int8_t>(b) : static_cast<int>(b) - 128;
 }
+// Sums of more than 2^24 bytes wrap, as the products in which they are used.
+int32_t wrapped_sum(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+}
 std::byte signed_byte(std::byte b, bool is_signed) { return is_signed ? b : b ^ std::byte{0x80}; }
 
 }  // namespace
@@ -30,8 +34,10 @@ void sum_vnni_columns(std::span<const std::byte> b, bool is_signed, int64_t k, i
                       std::span<int32_t> sums) {
   std::fill(sums.begin(), sums.end(), 0);
   for (int64_t i = 0; i < k; i++)
-    for (int64_t j = 0; j < n; j++)
-      sums[static_cast<size_t>(j)] += signed_value(b[static_cast<size_t>(i * n + j)], is_signed);
+    for (int64_t j = 0; j < n; j++) {
+      int32_t& sum = sums[static_cast<size_t>(j)];
+      sum = wrapped_sum(sum, signed_value(b[static_cast<size_t>(i * n + j)], is_signed));
+    }
 }
 
 void pack_vnni_rows(std::span<const std::byte> w, bool is_signed, int64_t filters, int64_t channels,
@@ -50,7 +56,7 @@ void sum_vnni_rows(std::span<const std::byte> w, bool is_signed, int64_t filters
   for (int64_t f = 0; f < filters; f++) {
     int32_t sum = 0;
     for (int64_t i = 0; i < each; i++)
-      sum += signed_value(w[static_cast<size_t>(f * each + i)], is_signed);
+      sum = wrapped_sum(sum, signed_value(w[static_cast<size_t>(f * each + i)], is_signed));
     sums[static_cast<size_t>(f)] = sum;
   }
 }

@@ -84,11 +84,11 @@ inline QuantizationGrid make_grid(const calls::QuantizationGrid& call) {
   Operands::product({g.outer, g.n, g.inner});
   if (block > 0) {
     g.block = block;
-    const int64_t blocks = (g.n + block - 1) / block;
-    g.step_outer = blocks * g.inner;
+    const int64_t blocks = ceil_div(g.n, block);
+    g.step_outer = checked_mul(blocks, g.inner);
     g.step_n = g.inner;
     g.step_inner = 1;
-    g.parameters = g.outer * blocks * g.inner;
+    g.parameters = checked_mul(g.outer, g.step_outer);
   } else if (call.per_axis) {
     g.step_n = 1;
     g.parameters = g.n;

@@ -76,7 +76,7 @@ POPRT_INLINE void windows(const PlaneAxis& a, const float* row, const float* cou
 template <class Kind>
 void pool(const PlanePool& p, const float* x, float* y, float* scratch) {
   const PlaneAxis &az = p.axis[0], &ay = p.axis[1], &ax = p.axis[2];
-  const int64_t length = plane_pool_scratch(ax);
+  const auto length = static_cast<int64_t>(plane_pool_scratch(ax));
   for (int64_t i = 0; i < length; i++) scratch[i] = Kind::start();
   float* row = scratch + ax.pad;
   for (int64_t oz = 0; oz < az.out; oz++) {

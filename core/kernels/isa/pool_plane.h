@@ -19,10 +19,13 @@ struct PlanePool {
   const float* counts[3];  // for averages: the number of inputs of each output position of an axis
 };
 
-// The number of floats of scratch that `plane` needs.
-inline int64_t plane_pool_scratch(const PlaneAxis& x) {
-  const int64_t read = (x.out + 16) * x.stride + x.kernel * x.dilation + 64;
-  return read > x.pad + x.in + 64 ? read : x.pad + x.in + 64;
+// The number of floats of scratch that `plane` needs. It is unsigned, because the sum of two
+// products of numbers below 2^31 may exceed the range of int64_t.
+inline uint64_t plane_pool_scratch(const PlaneAxis& x) {
+  const auto of = [](int64_t v) { return static_cast<uint64_t>(v); };
+  const uint64_t read = (of(x.out) + 16) * of(x.stride) + of(x.kernel) * of(x.dilation) + 64;
+  const uint64_t given = of(x.pad) + of(x.in) + 64;
+  return read > given ? read : given;
 }
 
 struct PlanePoolTable {

@@ -136,14 +136,15 @@ void range(const float* x, int64_t n, float* low, float* high) noexcept {
 template <class T>
 POPRT_INLINE void sum_of(const T* x, int64_t n, int64_t inner, int32_t* sums) {
   if (inner == 1) {
-    int32_t total = 0;
-    for (int64_t i = 0; i < n; i++) total += x[i];
-    *sums = total;
+    uint32_t total = 0;
+    for (int64_t i = 0; i < n; i++) total += static_cast<uint32_t>(x[i]);
+    *sums = static_cast<int32_t>(total);
     return;
   }
   for (int64_t i = 0; i < inner; i++) sums[i] = 0;
   for (int64_t k = 0; k < n; k++, x += inner)
-    for (int64_t i = 0; i < inner; i++) sums[i] += x[i];
+    for (int64_t i = 0; i < inner; i++)
+      sums[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) + static_cast<uint32_t>(x[i]));
 }
 
 void sum(bool is_signed, const uint8_t* x, int64_t n, int64_t inner, int32_t* sums) noexcept {

@@ -13,7 +13,7 @@ namespace poprt::kernels::calls {
 // The restrictions of a kernel; 0: any value.
 struct ConvLimits {
   int64_t groups = 0, c = 0, kernel = 0, stride = 0, dilation = 0;
-  int64_t most_m = kMostExtent;
+  int64_t most_m = kMostExtent, most_pad = kMostExtent;
 };
 
 struct BlockedConv {
@@ -45,8 +45,8 @@ struct BlockedConv {
     extent("kw", kw, only.kernel);
     extent("stride_h", stride_h, only.stride);
     extent("stride_w", stride_w, only.stride);
-    f.extent("pad_h", pad_h, 0);
-    f.extent("pad_w", pad_w, 0);
+    f.integer("pad_h", pad_h, 0, only.most_pad);
+    f.integer("pad_w", pad_w, 0, only.most_pad);
     extent("dilation_h", dilation_h, only.dilation);
     extent("dilation_w", dilation_w, only.dilation);
     epilogue.fields(f);
