@@ -17,7 +17,7 @@ struct Params : calls::DeformConv {
 };
 
 // The four neighbours that a tap reads in a plane, for each of up to kPanel pixels, and their
-// weights, which are 0 for neighbours outside the plane.
+// weights. A neighbour outside the plane has place -1.
 template <class T>
 struct Taps {
   int32_t at[4][isa::kPanel];
@@ -27,7 +27,7 @@ struct Taps {
 template <class T>
 void place(const Params& p, T y, T x, T scale, int64_t j, Taps<T>& t) {
   for (int k = 0; k < 4; k++) {
-    t.at[k][j] = 0;
+    t.at[k][j] = -1;
     t.weight[k][j] = 0;
   }
   if (!(y > -1 && y < static_cast<T>(p.h) && x > -1 && x < static_cast<T>(p.w))) return;
@@ -68,9 +68,13 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
         for (int64_t c = og * per_offset; c < (og + 1) * per_offset; c++) {
           const T* plane = f(0) + (n * p.c + c) * p.h * p.w;
           T* to = panel + (c * taps + tap) * isa::kPanel;
+          // Padding is 0, whatever the pixels of the plane are; 0 times an infinite pixel is NaN.
+          const auto value = [&](int k, int64_t j) {
+            const int32_t at = t.at[k][j];
+            return at < 0 ? T{0} : t.weight[k][j] * plane[at];
+          };
           for (int64_t j = 0; j < count; j++)
-            to[j] = t.weight[0][j] * plane[t.at[0][j]] + t.weight[1][j] * plane[t.at[1][j]] +
-                    (t.weight[2][j] * plane[t.at[2][j]] + t.weight[3][j] * plane[t.at[3][j]]);
+            to[j] = value(0, j) + value(1, j) + (value(2, j) + value(3, j));
           std::fill(to + count, to + isa::kPanel, T{0});
         }
       }

@@ -1,5 +1,6 @@
-// Runs the casting and quantising kernels on NaN, infinities and the largest values, with every
-// instruction set. UBSan reports conversions of numbers that the result cannot represent.
+// Runs the casting and quantising kernels, and deform_conv, on NaN, infinities and the largest
+// values, with every instruction set. UBSan reports conversions of numbers that the result cannot
+// represent.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,6 +13,7 @@
 #include "core/kernels/every_isa.h"
 #include "core/kernels/run_call.h"
 #include "kernels/calls/cast.h"
+#include "kernels/calls/deform_conv.h"
 #include "kernels/calls/dynamic_quantize.h"
 #include "kernels/calls/quantize.h"
 #include "kernels/calls/requantize.h"
@@ -133,6 +135,33 @@ void check_casts_to_reals() {
   }
 }
 
+// Taps in the padding, and neighbours outside, are 0 whatever pixel 0 of the plane is.
+void check_deformed_padding() {
+  const calls::DeformConv call{
+      .n = 1, .c = 1, .h = 4, .w = 4, .m = 1, .oh = 4, .ow = 4, .kh = 3, .kw = 3, .py = 1, .px = 1};
+  for (const DType type : {DType::f32, DType::f64}) {
+    std::vector<double> pixels(16, 1.0);
+    pixels[0] = kInfinity;
+    std::vector<Tensor> operands = {tensor_of(type, pixels),
+                                    tensor_of(type, std::vector<double>(9, 1.0)),
+                                    tensor_of(type, std::vector<double>(9 * 2 * 16, 0.0)),
+                                    Tensor(),
+                                    Tensor(),
+                                    Tensor::zeros(type, {16})};
+    test::run_call(call, operands);
+    const std::vector<double> y = operands[5].to_doubles();
+    for (size_t i = 0; i < 16; i++) {
+      const size_t row = i / 4, column = i % 4;
+      if (row < 2 && column < 2)
+        EXPECT_EQ(y[i], kInfinity) << i;
+      else
+        EXPECT_EQ(y[i], (row == 3 ? 2 : 3) * (column == 3 ? 2 : 3) -
+                            (row == 0 ? 3 - (column == 3) : 0) - (column == 0 ? 3 - (row == 3) : 0))
+            << i;
+    }
+  }
+}
+
 void check_quantize() {
   const Tensor x = tensor_of(DType::f32, extremes());
   const std::vector<double> values = x.to_doubles();
@@ -216,6 +245,7 @@ TEST(ExtremeValues, AreConvertedByTheRulesOnEveryInstructionSet) {
     check_casts_to_integers();
     check_casts_to_reals();
     check_quantize();
+    check_deformed_padding();
     check_dynamic_quantize();
     check_requantize();
   });
