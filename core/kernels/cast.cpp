@@ -1,5 +1,6 @@
 // cast (calls/cast.h).
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -121,9 +122,22 @@ T floating(const Value& v) {
   return v.is_unsigned64 ? static_cast<T>(static_cast<uint64_t>(v.whole)) : static_cast<T>(v.whole);
 }
 
-// An integer is rounded to nearest, so one above 2^24 may be rounded twice.
-float to_float_odd(const Value& v) {
-  return v.is_float ? poprt::to_float_odd(v.real) : floating<float>(v);
+// Rounds an integer to odd: the last bit is set if lower ones were lost.
+float odd_of_integer(const Value& v) {
+  const bool negative = !v.is_unsigned64 && v.whole < 0;
+  const auto bits = static_cast<uint64_t>(v.whole);
+  const uint64_t magnitude = negative ? 0 - bits : bits;
+  const auto width = static_cast<int>(std::bit_width(magnitude));
+  const int lost = std::max(0, width - std::numeric_limits<float>::digits);
+  uint64_t kept = magnitude >> lost;
+  if (kept << lost != magnitude) kept |= 1;
+  const float f = std::ldexp(static_cast<float>(kept), lost);
+  return negative ? -f : f;
+}
+
+// Rounds to odd, which keeps a second rounding to a float of 16 bits or fewer correct.
+float to_float_for_narrowing(const Value& v) {
+  return v.is_float ? to_float_odd(v.real) : odd_of_integer(v);
 }
 
 void write(DType t, void* data, int64_t i, const Value& v, const Params& p) {
@@ -131,8 +145,8 @@ void write(DType t, void* data, int64_t i, const Value& v, const Params& p) {
   switch (t) {
     case DType::f32: return put(data, i, floating<float>(v));
     case DType::f64: return put(data, i, floating<double>(v));
-    case DType::f16: return put(data, i, to_f16(to_float_odd(v)));
-    case DType::bf16: return put(data, i, to_bf16(to_float_odd(v)));
+    case DType::f16: return put(data, i, to_f16(to_float_for_narrowing(v)));
+    case DType::bf16: return put(data, i, to_bf16(to_float_for_narrowing(v)));
     case DType::s8: return put(data, i, static_cast<int8_t>(small()));
     case DType::u8: return put(data, i, static_cast<uint8_t>(small()));
     case DType::s16: return put(data, i, static_cast<int16_t>(small()));
@@ -149,9 +163,11 @@ void write(DType t, void* data, int64_t i, const Value& v, const Params& p) {
     case DType::u4: return put_packed(data, i, 4, static_cast<int>(small() & 15));
     case DType::s2:
     case DType::u2: return put_packed(data, i, 2, static_cast<int>(small() & 3));
-    case DType::f4e2m1: return put_packed(data, i, 4, float_to_quarter(t, to_float_odd(v), true));
-    case DType::f8e8m0: return put(data, i, float_to_e8m0(to_float_odd(v), p.rounding, p.saturate));
-    default: return put(data, i, float_to_quarter(t, to_float_odd(v), p.saturate));
+    case DType::f4e2m1:
+      return put_packed(data, i, 4, float_to_quarter(t, to_float_for_narrowing(v), true));
+    case DType::f8e8m0:
+      return put(data, i, float_to_e8m0(to_float_for_narrowing(v), p.rounding, p.saturate));
+    default: return put(data, i, float_to_quarter(t, to_float_for_narrowing(v), p.saturate));
   }
 }
 

@@ -3,9 +3,11 @@
 // represent.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <random>
 #include <string>
 
 #include "base/half.h"
@@ -135,6 +137,55 @@ void check_casts_to_reals() {
   }
 }
 
+// An integer is rounded once. 2^24 + 2^16 + 1 is nearest to 2^24 + 2^16 in f32, where it would be a
+// tie of bf16.
+void check_casts_of_integers() {
+  std::mt19937_64 random(3);
+  std::vector<int64_t> values = {16842753, -16842753, (int64_t{1} << 53) + (1 << 20) + 1};
+  for (int i = 0; i < 2000; i++) {
+    const auto bits = static_cast<int64_t>(random() >> (random() % 60 + 1));
+    // A number next to a tie of a mantissa of 8 or 11 bits.
+    const int width = static_cast<int>(std::bit_width(static_cast<uint64_t>(bits))),
+              kept = i % 2 ? 8 : 11;
+    int64_t v = bits;
+    if (width > kept + 1) {
+      v = (bits >> (width - kept) | 1) << (width - kept);
+      v += (int64_t{1} << (width - kept - 1)) + static_cast<int64_t>(random() % 3) - 1;
+    }
+    values.push_back(random() % 2 ? v : -v);
+  }
+  for (const DType from : {DType::s64, DType::u64, DType::s32})
+    for (const DType to : {DType::bf16, DType::f16}) {
+      const auto n = static_cast<int64_t>(values.size());
+      Tensor x = Tensor::zeros(from, {n});
+      for (size_t i = 0; i < values.size(); i++) {
+        if (from == DType::s32)
+          x.mutable_values<int32_t>()[i] = static_cast<int32_t>(values[i]);
+        else if (from == DType::s64)
+          x.mutable_values<int64_t>()[i] = values[i];
+        else
+          x.mutable_values<uint64_t>()[i] = static_cast<uint64_t>(values[i]);
+      }
+      const std::vector<double> y = cast(x, to).to_doubles();
+      for (size_t i = 0; i < values.size(); i++) {
+        const long double v = from == DType::s32 ? x.values<int32_t>()[i]
+                              : from == DType::s64
+                                  ? static_cast<long double>(values[i])
+                                  : static_cast<long double>(x.values<uint64_t>()[i]);
+        // Rounds to `kept` bits, ties to even; long double represents 64 bits.
+        const int kept = to == DType::bf16 ? 8 : 11;
+        const int exponent = v == 0 ? 0 : std::ilogb(v) + 1 - kept;
+        const long double wanted =
+            exponent <= 0 ? v : std::ldexp(std::nearbyint(std::ldexp(v, -exponent)), exponent);
+        if (to == DType::f16 && std::abs(wanted) > 65504)
+          EXPECT_TRUE(std::isinf(y[i])) << static_cast<double>(v);
+        else
+          EXPECT_EQ(y[i], static_cast<double>(wanted))
+              << dtype_name(from) << " to " << dtype_name(to) << " " << i;
+      }
+    }
+}
+
 // Taps in the padding, and neighbours outside, are 0 whatever pixel 0 of the plane is.
 void check_deformed_padding() {
   const calls::DeformConv call{
@@ -244,6 +295,7 @@ TEST(ExtremeValues, AreConvertedByTheRulesOnEveryInstructionSet) {
   test::expect_on_isas({"baseline", "avx2", "avx512"}, [] {
     check_casts_to_integers();
     check_casts_to_reals();
+    check_casts_of_integers();
     check_quantize();
     check_deformed_padding();
     check_dynamic_quantize();
