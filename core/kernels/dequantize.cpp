@@ -15,13 +15,17 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   float block[Params::kRun];
   const auto visit = [&](int64_t e, int64_t n, const float* s, const float* z, bool many) {
     float* y = p.y == DType::f32 ? static_cast<float*>(data[3]) + e : block;
-    if (p.fast) {
+    const bool powers = p.scale == DType::f8e8m0;
+    if (p.fast && !powers) {
       p.table->dequantize(p.from, y,
                           static_cast<const std::byte*>(data[0]) + e * (dtype_bits(p.x) / 8), s, z,
                           many, n);
     } else {
       to_floats(p.x, data[0], e, n, y);
-      for (int64_t i = 0; i < n; i++) y[i] = (y[i] - z[many ? i : 0]) * s[many ? i : 0];
+      for (int64_t i = 0; i < n; i++) {
+        const float v = y[i] - z[many ? i : 0], scale = s[many ? i : 0];
+        y[i] = powers ? times_power(v, scale) : v * scale;
+      }
     }
     if (y == block) from_floats(p.y, data[3], e, n, block, true);
   };

@@ -20,11 +20,13 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
       to_floats(p.x, data[0], e, n, block);
       x = block;
     }
-    if (p.fast)
+    const bool powers = p.scale == DType::f8e8m0;
+    if (p.fast && !powers)
       return p.table->quantize(p.to, static_cast<std::byte*>(data[3]) + e * (dtype_bits(p.y) / 8),
                                x, s, z, many, n);
     for (int64_t i = 0; i < n; i++) {
-      const float q = x[i] / s[many ? i : 0];
+      const float scale = s[many ? i : 0];
+      const float q = powers ? divided_by_power(x[i], scale) : x[i] / scale;
       block[i] = (p.whole ? __builtin_nearbyintf(q) : q) + z[many ? i : 0];
     }
     from_floats(p.y, data[3], e, n, block, p.saturate);

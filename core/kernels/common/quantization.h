@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/calls/common/quantization_grid.h"
 #include "kernels/common/convert_block.h"
@@ -94,6 +95,17 @@ inline QuantizationGrid make_grid(const calls::QuantizationGrid& call) {
     g.parameters = g.n;
   }
   return g;
+}
+
+// Products with and quotients of a scale of f8e8m0. The smallest one, 2^-127, is subnormal in f32,
+// and threads of the device read subnormal operands as 0. So the factor 1/2 is applied to the other
+// operand.
+inline bool is_subnormal_scale(float s) { return std::bit_cast<uint32_t>(s) == 1u << 22; }
+inline float times_power(float v, float s) {
+  return is_subnormal_scale(s) ? v * 0x1p-126f * 0.5f : v * s;
+}
+inline float divided_by_power(float v, float s) {
+  return is_subnormal_scale(s) ? v * 2.0f * 0x1p126f : v / s;
 }
 
 struct QuantizationParams {

@@ -10,12 +10,14 @@
 #include <random>
 #include <string>
 
+#include "base/denormals.h"
 #include "base/half.h"
 #include "base/quarter.h"
 #include "core/kernels/every_isa.h"
 #include "core/kernels/run_call.h"
 #include "kernels/calls/cast.h"
 #include "kernels/calls/deform_conv.h"
+#include "kernels/calls/dequantize.h"
 #include "kernels/calls/dynamic_quantize.h"
 #include "kernels/calls/quantize.h"
 #include "kernels/calls/requantize.h"
@@ -186,6 +188,28 @@ void check_casts_of_integers() {
     }
 }
 
+// The scale 2^-127 is subnormal in f32. The device's threads read subnormal numbers as 0.
+void check_smallest_power_as_scale() {
+  const FlushDenormals flush;
+  const Tensor scales = Tensor::zeros(DType::f8e8m0, {1});  // code 0
+  for (const DType type : {DType::s8, DType::s32, DType::f8e4m3fn}) {
+    const Tensor four = cast(Tensor::of<float>({1}, {4.0f}), type);
+    std::vector<Tensor> operands = {four, scales, Tensor(), Tensor::zeros(DType::f32, {1})};
+    calls::Dequantize call;
+    call.grid.n = 1;
+    test::run_call(call, operands);
+    EXPECT_EQ(operands[3].values<float>()[0], 0x1p-125f) << dtype_name(type);
+  }
+  for (const DType type : {DType::s8, DType::s4, DType::f8e4m3fn}) {
+    std::vector<Tensor> operands = {Tensor::of<float>({1}, {0x1.8p-125f}), scales, Tensor(),
+                                    Tensor::zeros(type, {1})};
+    calls::Quantize call;
+    call.grid.n = 1;
+    test::run_call(call, operands);
+    EXPECT_EQ(cast(operands[3], DType::f32).values<float>()[0], 6) << dtype_name(type);
+  }
+}
+
 // Taps in the padding, and neighbours outside, are 0 whatever pixel 0 of the plane is.
 void check_deformed_padding() {
   const calls::DeformConv call{
@@ -297,6 +321,7 @@ TEST(ExtremeValues, AreConvertedByTheRulesOnEveryInstructionSet) {
     check_casts_to_reals();
     check_casts_of_integers();
     check_quantize();
+    check_smallest_power_as_scale();
     check_deformed_padding();
     check_dynamic_quantize();
     check_requantize();
