@@ -27,6 +27,14 @@ double uniform(uint64_t seed, uint64_t place) {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
+// The number at fraction u, in [0, 1), of the interval [a, b). The difference of two f32 may exceed
+// their range but not that of f64, and the rounded result may be b, which is not in the interval.
+float between(float a, float b, double u) {
+  const double low = static_cast<double>(a), high = static_cast<double>(b);
+  const auto v = static_cast<float>(low + (high - low) * u);
+  return v == b && a != b ? std::nextafter(b, a) : v;
+}
+
 // Draws classes for row `row` with probabilities proportional to exp(x). `sums` is scratch for one
 // row.
 void draw_row(const Params& p, const float* x, int64_t row, double* sums, void* y) {
@@ -88,10 +96,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   const int64_t last = std::min(end * kTask, p.count * p.samples);
   for (int64_t i = begin * kTask; i < last; i++) {
     const auto place = static_cast<uint64_t>(i);
-    const auto u = static_cast<float>(uniform(static_cast<uint64_t>(p.seed), place));
-    static_cast<float*>(data[1])[i] = p.kind == RandomKind::uniform ? p.a + (p.b - p.a) * u
-                                      : u < x[i]                    ? 1.0f
-                                                                    : 0.0f;
+    const double u = uniform(static_cast<uint64_t>(p.seed), place);
+    static_cast<float*>(data[1])[i] = p.kind == RandomKind::uniform   ? between(p.a, p.b, u)
+                                      : u < static_cast<double>(x[i]) ? 1.0f
+                                                                      : 0.0f;
   }
 }
 

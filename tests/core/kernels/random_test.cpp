@@ -37,6 +37,53 @@ TEST(Random, LongerResultsBeginLikeShorterOnes) {
   }
 }
 
+// The seed whose first number is the largest fraction below 1: the inverse of SplitMix64.
+int64_t seed_of_largest() {
+  const auto unshifted = [](uint64_t v, int by) {
+    uint64_t z = v;
+    for (int i = 0; i < 64; i += by) z = v ^ (z >> by);
+    return z;
+  };
+  const auto inverse = [](uint64_t odd) {
+    uint64_t x = odd;
+    for (int i = 0; i < 6; i++) x *= 2 - odd * x;
+    return x;
+  };
+  uint64_t z = unshifted(~uint64_t{0}, 31) * inverse(0x94d049bb133111ebu);
+  z = unshifted(z, 27) * inverse(0xbf58476d1ce4e5b9u);
+  return static_cast<int64_t>(unshifted(z, 30) - 0x9e3779b97f4a7c15u);
+}
+
+// An f32 rounds the largest fraction to 1.
+TEST(Random, TheLargestFractionIsBelowOne) {
+  const int64_t seed = seed_of_largest();
+  std::vector<Tensor> o = {Tensor::of<float>({1}, {1.0f}), Tensor::zeros(DType::f32, {1})};
+  test::run_call(calls::Random{.kind = RandomKind::bernoulli, .seed = seed, .count = 1}, o);
+  EXPECT_EQ(o[1].values<float>()[0], 1) << "the probability is 1";
+  constexpr float kHuge = 3e38f;
+  for (const auto& [low, high] : {std::pair(0.0f, 1.0f), {1.0f, 2.0f}, {-kHuge, kHuge}}) {
+    o[0] = Tensor();
+    test::run_call(
+        calls::Random{.kind = RandomKind::uniform, .seed = seed, .count = 1, .a = low, .b = high},
+        o);
+    EXPECT_EQ(o[1].values<float>()[0], std::nextafter(high, low)) << low << " to " << high;
+  }
+}
+
+TEST(Random, AnIntervalMayBeWiderThanTheRangeOfFloats) {
+  std::vector<Tensor> o = {Tensor(), Tensor::zeros(DType::f32, {1000})};
+  test::run_call(
+      calls::Random{.kind = RandomKind::uniform, .seed = 5, .count = 1000, .a = -3e38f, .b = 3e38f},
+      o);
+  double least = 0, most = 0;
+  for (const double v : o[1].to_doubles()) {
+    ASSERT_TRUE(std::abs(v) <= 3.0001e38) << v;
+    least = std::min(least, v), most = std::max(most, v);
+  }
+  EXPECT_LT(least, -2.9e38);
+  EXPECT_GT(most, 2.9e38);
+}
+
 TEST(Random, UniformAndNormalHaveTheirMoments) {
   for (const RandomKind kind : {RandomKind::uniform, RandomKind::normal}) {
     std::mt19937 rng(1);
