@@ -1,7 +1,9 @@
 #include "kernels/isa/recurrent.h"
 
+#include "kernels/isa/activation.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/math.h"
+#include "kernels/isa/rounded.h"
 #include "kernels/isa/vec.h"
 
 namespace poprt::kernels::isa {
@@ -12,7 +14,7 @@ namespace {
 [[gnu::noinline]] f32x16 activate_rarely(const RecurrentCell& cell, int which, f32x16 x) {
   const float a = cell.alpha[which], b = cell.beta[which];
   switch (cell.activation[which]) {
-    case RecurrentActivation::relu: return x > 0.0f ? x : zero();
+    case RecurrentActivation::relu: return ActRelu{}(x);
     case RecurrentActivation::affine: return x * a + b;
     case RecurrentActivation::leaky_relu: return x < 0.0f ? x * a : x;
     case RecurrentActivation::thresholded_relu: return x > a ? x : zero();
@@ -31,14 +33,6 @@ POPRT_INLINE f32x16 activate(const RecurrentCell& cell, int which, f32x16 x) {
     case RecurrentActivation::tanh: return vtanh(x);
     default: return activate_rarely(cell, which, x);
   }
-}
-
-// Returns v, which the compiler does not fuse into an addition. If two products are added, it may
-// fuse either one, and builds for different instruction sets would round differently.
-POPRT_INLINE f32x16 rounded(f32x16 v) {
-  int32_t none = 0;
-  asm("" : "+r"(none));  // not known to be 0
-  return from_bits(bits(v) ^ isplat(none));
 }
 
 POPRT_INLINE f32x16 clipped(const RecurrentCell& cell, f32x16 x) {
@@ -99,12 +93,17 @@ POPRT_INLINE f32x16 inverse_sigmoid(f32x16 x) { return vexp(clamp(-x, -30.0f, 30
 
 // The usual LSTM cell, computed from the inputs of the activations. Fractions are added and
 // multiplied as such: a division takes as long as ten other operations, and this way there are two
-// instead of five.
+// instead of five. `under` is at most 417e13, so a large c is divided by 2^60 before the product,
+// which would be infinite although the new c is finite.
 POPRT_INLINE void usual_lstm(f32x16 i, f32x16 o, f32x16 f, f32x16 n, f32x16& c, f32x16& h) {
   const f32x16 in = inverse_sigmoid(i), forget = inverse_sigmoid(f), out = inverse_sigmoid(o);
   const TanhParts next = tanh_parts(n);
   const f32x16 under = in * next.under;
-  c = fma(c, under, rounded(next.over * forget)) / (under * forget);
+  const i32x16 large = vabs(c) > 1e20f;
+  const f32x16 over = fma(large ? c * 0x1p-60f : c, under,
+                          rounded(large ? next.over * forget * 0x1p-60f : next.over * forget));
+  c = over / (under * forget);
+  c = large ? c * 0x1p60f : c;
   const TanhParts y = tanh_parts(c);
   h = clamp(y.over / (y.under * out), -1.0f, 1.0f);
 }

@@ -17,6 +17,7 @@ enum class RecurrentKind : int64_t {
 };
 inline constexpr int64_t kRecurrentKinds = 5;
 
+// thresholded_relu makes x = alpha 0, as ONNX Runtime does. The text of ONNX's RNN keeps it.
 enum class RecurrentActivation : int64_t {
   sigmoid = 0,
   tanh = 1,

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -119,6 +122,51 @@ TEST(RecurrentKernel, ManySequencesGiveTheBitsOfFew) {
         << first;
     EXPECT_EQ(few[kCLast].to_doubles(), sequences(all[kCLast], 0, first, last).to_doubles())
         << first;
+  }
+}
+
+// As the operator Relu and the kernel of f64 do.
+TEST(RecurrentKernel, ReluKeepsNan) {
+  calls::Recurrent c;
+  c.batch = 1;
+  c.hidden = 4;
+  c.x_row = c.x_block = 16;
+  c.activations[0].code = isa::RecurrentActivation::relu;
+  std::vector<Tensor> o(kOperands);
+  o[kX] = Tensor::zeros(DType::f32, {16});
+  o[kX].mutable_values<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+  o[kX].mutable_values<float>()[1] = -1;
+  o[kX].mutable_values<float>()[2] = 3;
+  o[kR] = Tensor::zeros(DType::f32, {4, 16});
+  o[kY] = Tensor::zeros(DType::f32, {4});
+  o[kHLast] = Tensor::zeros(DType::f32, {4});
+  o[kWork] = Tensor::zeros(DType::f32, {2, 4});
+  run_call(c, o);
+  const auto y = o[kHLast].values<float>();
+  EXPECT_TRUE(std::isnan(y[0]));
+  EXPECT_EQ(y[1], 0);
+  EXPECT_EQ(y[2], 3);
+}
+
+// The cell is f c + i n with i near 0. Small cells have the bits that they have among large ones.
+TEST(RecurrentKernel, LargeCellsStayFinite) {
+  std::mt19937 rng(4);
+  std::vector<Tensor> o = operands_of(1, rng);
+  for (float& v : o[kR].mutable_values<float>()) v = 0;
+  for (float& v : o[kBias].mutable_values<float>()) v = 0;
+  const std::array<float, 4> gates = {-60, 0, 60, 1};  // i, o, f, n
+  auto x = o[kX].mutable_values<float>();
+  for (size_t i = 0; i < x.size(); i++) x[i] = gates[i / 16 % 4];
+  o[kLens] = Tensor();
+  auto c = o[kCFirst].mutable_values<float>();
+  constexpr std::array<float, 8> kCells = {0, 1.5f, -1e19f, 1e22f, 3e23f, -1e30f, 1e38f, -3e38f};
+  for (size_t i = 0; i < c.size(); i++) c[i] = kCells[i % kCells.size()];
+  run_call(lstm_of(1), o);
+  for (size_t i = 0; i < c.size(); i++) {
+    const float cell = kCells[i % kCells.size()];
+    EXPECT_NEAR(o[kCLast].values<float>()[i], cell, std::abs(cell) * 1e-6 + 1e-12) << i;
+    const double h = std::tanh(static_cast<double>(cell)) / 2;
+    EXPECT_NEAR(static_cast<double>(o[kHLast].values<float>()[i]), h, 1e-6) << i;
   }
 }
 
