@@ -4,6 +4,7 @@
 #include "kernels/isa/isa.h"
 #include "kernels/isa/join_rows.h"
 #include "kernels/isa/math.h"
+#include "kernels/isa/rounded.h"
 
 namespace poprt::kernels::isa {
 namespace {
@@ -80,7 +81,9 @@ POPRT_INLINE auto dispatch(Reduction kind, Fold fold) {
     case Reduction::prod: return fold(1.0f, same, [](f32x16 a, f32x16 b) { return a * b; });
     case Reduction::l1: return fold(0.0f, [](f32x16 v) { return vabs(v); }, plus);
     case Reduction::l2:
-    case Reduction::sum_square: return fold(0.0f, [](f32x16 v) { return v * v; }, plus);
+    // The first square of a lane is added to 0, an addition that the compiler removes. It may then
+    // fuse the square with the addition of another lane, in some of the loops that use this.
+    case Reduction::sum_square: return fold(0.0f, [](f32x16 v) { return rounded(v * v); }, plus);
     default: return fold(0.0f, same, plus);
   }
 }
