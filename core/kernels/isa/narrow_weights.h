@@ -105,6 +105,7 @@ struct BrainWeights {
 };
 
 // 8-bit floats. The mantissa has seven bits fewer than that of f16, and the exponent one bit fewer.
+// The code of -0 is NaN.
 struct QuarterWeights {
   static constexpr int kGroup = 4;
   static constexpr int64_t kBytes = 64;
@@ -119,7 +120,8 @@ struct QuarterWeights {
     POPRT_UNROLL for (int k = 0; k < kGroup; k++) {
       const u16x16 v =
           __builtin_convertvector(*reinterpret_cast<const u8x16u*>(p + 16 * k), u16x16);
-      f(k, from_f16_bits(((v & 0x80) << 8) | ((v & 0x7f) << 7)));
+      const auto nan = reinterpret_cast<u16x16>(v == 0x80) & 0x7e00;
+      f(k, from_f16_bits(((v & 0x80) << 8) | ((v & 0x7f) << 7) | nan));
     }
   }
 };

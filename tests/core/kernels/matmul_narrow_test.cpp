@@ -316,6 +316,40 @@ TEST(MatmulNarrow, ReproducibleBitsAreEqualOnEveryInstructionSet) {
   }
 }
 
+// The code of -0 is the NaN of F143. A NaN weight makes its column NaN.
+TEST(MatmulNarrow, ANanWeightOfF143IsNan) {
+  test::expect_on_isas({"baseline", "avx2", "avx512"}, [] {
+    constexpr int64_t kN = 20;
+    for (const int64_t k : {1, 5, 64})
+      for (const int64_t m : {1, 3, 17}) {
+        std::vector<uint8_t> codes(static_cast<size_t>(k * kN), 0x40);
+        codes[static_cast<size_t>((k - 1) * kN + 7)] = 0x80;
+        Tensor panels =
+            Tensor::zeros(DType::u8, {packed_narrow_bytes(NarrowFormat::f8_143, k, kN)});
+        pack_narrow_bytes(codes, {.k = k, .n = kN, .by_k = kN, .by_n = 1},
+                          {static_cast<std::byte*>(panels.mutable_data()), panels.bytes()});
+        calls::MatmulNarrow call;
+        call.m = m;
+        call.n = kN;
+        call.k = k;
+        call.format = NarrowFormat::f8_143;
+        call.block = (k + 15) / 16 * 16;
+        std::vector<float> rows(static_cast<size_t>(m * k), 1.0f);
+        std::vector<Tensor> operands = {Tensor::of<float>({m, k}, std::span<const float>(rows)),
+                                        panels,
+                                        Tensor(),
+                                        Tensor(),
+                                        Tensor(),
+                                        Tensor(),
+                                        Tensor::zeros(DType::f32, {m, kN})};
+        test::run_call(call, operands);
+        const auto y = operands[6].values<float>();
+        for (size_t i = 0; i < y.size(); i++)
+          EXPECT_EQ(std::isnan(y[i]), i % kN == 7) << i << " with k " << k;
+      }
+  });
+}
+
 TEST(MatmulNarrow, ProductsOfBf16RequireWeightsOfBf16) {
   std::mt19937 rng(1);
   Product p({.m = 1, .n = 16, .k = 32}, rng);
