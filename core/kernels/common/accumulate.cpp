@@ -13,6 +13,8 @@ void replace(void* to, const void* from, int64_t count) noexcept {
   std::memcpy(to, from, N * static_cast<size_t>(count));
 }
 
+// If `a` or the update `b` is NaN, the minimum and the maximum are b, as in ONNX Runtime: an update
+// that is NaN is stored, and the next one replaces it.
 template <ScatterReduction kOp, class V>
 V combine(V a, V b) {
   if constexpr (kOp == ScatterReduction::add)
@@ -20,9 +22,9 @@ V combine(V a, V b) {
   else if constexpr (kOp == ScatterReduction::mul)
     return static_cast<V>(a * b);
   else if constexpr (kOp == ScatterReduction::min)
-    return b < a ? b : a;
+    return a < b ? a : b;
   else
-    return b > a ? b : a;
+    return a > b ? a : b;
 }
 
 template <class T, ScatterReduction kOp>

@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
+#include "base/half.h"
 #include "core/kernels/run_call.h"
 
 namespace poprt::kernels {
@@ -44,6 +48,34 @@ TEST(Accumulate, CombinesElementByElement) {
         EXPECT_EQ(after[i], test::stored(type, combined(reduction, before[i], with[i])))
             << dtype_name(type) << " " << static_cast<int>(reduction) << " " << i;
       EXPECT_EQ(after[8], before[8]) << "only the given number";
+    }
+}
+
+Tensor three(DType type, const std::array<float, 3>& values) {
+  Tensor t = Tensor::zeros(type, {3});
+  for (size_t i = 0; i < 3; i++) {
+    switch (type) {
+      case DType::f64: t.mutable_values<double>()[i] = static_cast<double>(values[i]); break;
+      case DType::f16: t.mutable_values<f16_t>()[i] = to_f16(values[i]); break;
+      case DType::bf16: t.mutable_values<bf16_t>()[i] = to_bf16(values[i]); break;
+      default: t.mutable_values<float>()[i] = values[i]; break;
+    }
+  }
+  return t;
+}
+
+// ONNX Runtime has the same rule: if either number is NaN, the result is the update.
+TEST(Accumulate, OfNanAndAnUpdateIsTheUpdate) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const DType type : {DType::f32, DType::f64, DType::f16, DType::bf16})
+    for (const ScatterReduction reduction : {ScatterReduction::min, ScatterReduction::max}) {
+      Tensor to = three(type, {1, kNan, kNan});
+      const Tensor from = three(type, {kNan, 2, kNan});
+      find_accumulate(type, reduction)(to.mutable_data(), from.data(), 3);
+      const auto y = to.to_doubles();
+      EXPECT_TRUE(std::isnan(y[0])) << dtype_name(type);
+      EXPECT_EQ(y[1], 2) << dtype_name(type);
+      EXPECT_TRUE(std::isnan(y[2])) << dtype_name(type);
     }
 }
 
