@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 
 #include "base/shape.h"
@@ -331,7 +332,8 @@ class Rewriter {
     return q;
   }
 
-  // Matches round(value / scale) + zero if the intermediate values are not read elsewhere.
+  // Matches round(value / scale) + zero if the intermediate values are not read elsewhere and zero
+  // is an integer, because the fused form does not round the sum.
   Quantization store(int64_t& output) {
     Quantization q;
     std::vector<size_t> taken;
@@ -346,6 +348,7 @@ class Rewriter {
     int64_t value = output;
     if (const auto* add = take(Op::add, value)) {
       q.zero = constant((*add)[2]);
+      if (q.zero != std::nearbyint(q.zero)) return {};
       value = (*add)[1];
     }
     const auto* round = take(Op::round, value);

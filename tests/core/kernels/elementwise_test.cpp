@@ -289,6 +289,22 @@ TEST(Elementwise, ConversionsOfBytesInAnyProgram) {
   EXPECT_GT(programs.checked(), 400);
 }
 
+// round(x / 1) + 0.5 is rounded when it becomes a byte; 3.5 and 4.5 are ties.
+TEST(Elementwise, AFractionalZeroPointIsRounded) {
+  for (const DType type : {DType::u8, DType::s8}) {
+    std::vector<Tensor> operands = {Tensor::of<float>({3}, {3, 4, 6.2f}), Tensor::zeros(type, {3})};
+    const calls::Elementwise call{.inputs = 1,
+                                  .steps = {{ElementwiseOp::neg, 0},
+                                            {ElementwiseOp::div, kElementwiseMaxInputs, -1},
+                                            {ElementwiseOp::round, kElementwiseMaxInputs + 1},
+                                            {ElementwiseOp::add, kElementwiseMaxInputs + 2, -2}},
+                                  .outputs = {kElementwiseMaxInputs + 3},
+                                  .constants = {-1, 0.5f}};
+    test::run_call(call, operands);
+    EXPECT_EQ(operands[1].to_int64s(), (std::vector<int64_t>{4, 4, 6})) << dtype_name(type);
+  }
+}
+
 // a b + c is one step with one rounding, except if the result is a byte: the product is above one
 // half by less than the precision of a float, so two roundings give the tie.
 TEST(Elementwise, ProductsAreRoundedBeforeTheyBecomeBytes) {
