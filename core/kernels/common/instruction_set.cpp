@@ -16,11 +16,13 @@ namespace {
 
 Isa detect() {
 #if defined(__x86_64__)
-  // The features of x86-64-v3 and -v4 according to the psABI, except LZCNT and MOVBE, which are not
-  // tested. The loader detected them when the process started; querying the CPU again takes tens of
-  // microseconds under a hypervisor.
+  // The features of x86-64-v3 and -v4 according to the psABI. Those of -v2 are features of every
+  // CPU with AVX2. LZCNT must be tested, because a CPU without it executes BSR, which computes
+  // another number. The loader detected the features when the process started; querying the CPU
+  // again takes tens of microseconds under a hypervisor.
   const bool v3 = CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(FMA) && CPU_FEATURE_ACTIVE(BMI1) &&
-                  CPU_FEATURE_ACTIVE(BMI2) && CPU_FEATURE_ACTIVE(F16C);
+                  CPU_FEATURE_ACTIVE(BMI2) && CPU_FEATURE_ACTIVE(F16C) &&
+                  CPU_FEATURE_ACTIVE(LZCNT) && CPU_FEATURE_ACTIVE(MOVBE);
   const bool v4 = v3 && CPU_FEATURE_ACTIVE(AVX512F) && CPU_FEATURE_ACTIVE(AVX512BW) &&
                   CPU_FEATURE_ACTIVE(AVX512CD) && CPU_FEATURE_ACTIVE(AVX512DQ) &&
                   CPU_FEATURE_ACTIVE(AVX512VL);

@@ -20,7 +20,8 @@ namespace {
 Isa best_isa() {
 #if defined(__x86_64__)
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                  __builtin_cpu_supports("lzcnt") && __builtin_cpu_supports("movbe");
   const bool v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                   __builtin_cpu_supports("avx512vl");
@@ -94,6 +95,20 @@ TEST_F(Cpu, UsesInstructionSetsUpToTheRequestedOne) {
         testing::ExitedWithCode(want), "")
         << name;
   }
+}
+
+// A virtual machine may hide LZCNT, which a CPU without it executes as another instruction. The
+// loader reads the list of hidden features.
+TEST_F(Cpu, AnInstructionSetNeedsEveryFeatureThatTheCompilerUses) {
+#if defined(__x86_64__) && defined(__GLIBC__)
+  for (const char* hidden : {"-LZCNT", "-MOVBE"}) {
+    ::setenv("GLIBC_TUNABLES", fmt::format("glibc.cpu.hwcaps={}", hidden).c_str(), 1);
+    EXPECT_EXIT(std::_Exit(static_cast<int>(cpu_isa())),
+                testing::ExitedWithCode(static_cast<int>(Isa::baseline)), "")
+        << hidden;
+    ::unsetenv("GLIBC_TUNABLES");
+  }
+#endif
 }
 
 TEST_F(Cpu, WarnsOnceOfAnInstructionSetThatThereIsNot) {
