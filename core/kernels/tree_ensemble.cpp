@@ -255,8 +255,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     if (!p.groups && rows < kWalks && rows < p.trees) rows = 1;
     const int64_t scores = (p.groups ? kMaskRows : rows) * p.columns;
     std::fill_n(values, scores, 0.0);
-    std::fill_n(has, scores,
-                p.leaves_are_weights && p.trees > 0 ? uint8_t{1} : uint8_t{0});
+    std::fill_n(has, scores, p.leaves_are_weights && p.trees > 0 ? uint8_t{1} : uint8_t{0});
     if (p.groups)
       add_masked<X>(p, data, row, rows, s);
     else
