@@ -387,7 +387,7 @@ ExecutionPrecision execution_precision_named(std::string_view name) {
        "`execution_precision`: expected f32, bf16, f16 or auto, found '{}'", name);
 }
 
-bool computes_in_f16() { return kernels::cpu_has_half_products(); }
+bool computes_in_f16() { return kernels::can_use_half_products(); }
 
 std::optional<RewrittenProgram> with_execution_precision(const Image& image,
                                                          ExecutionPrecision precision,

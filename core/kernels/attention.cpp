@@ -48,7 +48,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     head.scale = p.scale;
     head.mask_value = p.mask_value;
     head.causal = p.causal;
-    head.visible = p.keys - p.queries + s;
+    head.first_position = p.keys - p.queries + s;
     if (p.has_mask) {
       const int64_t at = b * p.mask_strides[0] + h * p.mask_strides[1] + s * p.mask_strides[2];
       if (p.mask_is_bool)

@@ -126,9 +126,9 @@ void pack_rows(const Params& p, const Rows& rows, float* k_packed, float* v_pack
   }
   for (int64_t t = 0; t < rows.keys; t += isa::kPanel) {
     const int64_t n = std::min(isa::kPanel, rows.keys - t);
-    p.attention->from_bytes(rows.k_bytes + t * p.k[2], p.k[2], n, p.head, room);
+    p.attention->dequantize_rows(rows.k_bytes + t * p.k[2], p.k[2], n, p.head, room);
     p.gemm->pack(room, 1, p.head, n, 0, 0, p.head, k_packed + t * p.head);
-    p.attention->from_bytes(rows.v_bytes + t * p.v[2], p.v[2], n, p.v_size, room);
+    p.attention->dequantize_rows(rows.v_bytes + t * p.v[2], p.v[2], n, p.v_size, room);
     for (int64_t panel = 0; panel < p.v_panels; panel++)
       p.gemm->pack(room, p.v_size, 1, p.v_size, panel * isa::kPanel, 0, n,
                    v_packed + panel * isa::kPanel * rows.keys + t * isa::kPanel);

@@ -30,7 +30,7 @@ Plan prepare(const Call& call) {
   auto p = std::make_shared<Params>();
   p->count = calls::decode<calls::ByteMap>(call).count;
   p->table = &POPRT_SELECT_ISA(quantize);
-  p->vbmi = cpu_has_vbmi();
+  p->vbmi = can_use_vbmi();
   r.check(is_byte(r.dtype(0)) && is_byte(r.dtype(2)), "only u8 and s8 are looked up");
   r.needs(0, r.dtype(0), {p->count});
   r.needs(1, r.dtype(2), {256});

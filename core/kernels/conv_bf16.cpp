@@ -59,7 +59,7 @@ Plan prepare(const Call& call) {
   expect_bf16_weights(kName, call.operands[1],
                       checked_mul(checked_mul((s.c + 1) / 2, taps), s.groups * s.oc_blocks));
   p->table = &POPRT_SELECT_ISA(conv_bf16);
-  p->dots = cpu_has_bf16();
+  p->dots = can_use_bf16();
   if (!p->dots) warn_without_bf16();
   split(*p, call.threads);
 

@@ -31,7 +31,7 @@ struct Params {
   std::array<Axis, 3> axis;
   int64_t tile_line;  // the number of pixels of a row if tiles end with it, otherwise 0
   bool by_rows;       // tiles of a row share pointers to the lines of its windows
-  int64_t block, blocks, panels, panels_of_task, groups;  // of panels
+  int64_t block, blocks, panels, panels_of_task, panel_groups;
   int32_t y_zero, y_low;
   float y_least = 0, y_most = 0;  // of q, minus y_zero
   isa::PixelResidual residual;
@@ -217,7 +217,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   const auto* x_begin = static_cast<const uint8_t*>(data[0]);
   const uint8_t* x_end = x_begin + p.n * p.in_pixels * p.c;
   for (int64_t task = begin; task < end; task++) {
-    const int64_t image = task / (p.blocks * p.groups), block = task / p.groups % p.blocks;
+    const int64_t image = task / (p.blocks * p.panel_groups),
+                  block = task / p.panel_groups % p.blocks;
     const int64_t first = block * p.block, count = std::min(p.block, p.out_pixels - first);
     const Tiles tiles(p, count);
     const uint8_t* x = x_begin + image * p.in_pixels * p.c;
@@ -227,7 +228,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
       point_at_rows(p, x, first, count, s);
     else
       point_at_taps(p, x, first, tiles, s);
-    const int64_t panel0 = task % p.groups * p.panels_of_task;
+    const int64_t panel0 = task % p.panel_groups * p.panels_of_task;
     for (int64_t panel = panel0; panel < std::min(p.panels, panel0 + p.panels_of_task); panel++) {
       const int64_t m0 = panel * isa::kPixelPanel, columns = std::min(isa::kPixelPanel, p.m - m0);
       const isa::PixelBytes how = {static_cast<const int32_t*>(data[2]) + m0,
@@ -291,7 +292,7 @@ Plan prepare(const Call& call) {
   const auto c = calls::decode<calls::ConvBytes>(call);
   auto p = std::make_shared<Params>();
   p->table = &POPRT_SELECT_ISA(byte_pixels);
-  p->vnni = cpu_has_vnni();
+  p->vnni = can_use_vnni();
   const int64_t n = c.n;
   p->n = n;
   p->c = c.c;
@@ -337,12 +338,12 @@ Plan prepare(const Call& call) {
   const int64_t wanted = (least + n * p->blocks - 1) / std::max<int64_t>(1, n * p->blocks);
   p->panels_of_task = (p->panels + wanted - 1) / std::max<int64_t>(1, wanted);
   p->panels_of_task = std::max<int64_t>(1, p->panels_of_task);
-  p->groups = (p->panels + p->panels_of_task - 1) / p->panels_of_task;
+  p->panel_groups = (p->panels + p->panels_of_task - 1) / p->panels_of_task;
   const int64_t pointers = checked_mul(Tiles(*p, p->block).count() * isa::kPixelRows, p->reads);
   p->pointer_bytes = static_cast<size_t>(checked_mul(pointers, int64_t{sizeof(uint8_t*)}));
   Plan plan;
   plan.run = run;
-  plan.tasks = Operands::product({n, p->blocks, p->groups});
+  plan.tasks = Operands::product({n, p->blocks, p->panel_groups});
   plan.work = static_cast<double>(n * p->out_pixels) * static_cast<double>(p->m) *
               (static_cast<double>(p->depthwise ? 4 * p->taps : p->reads * p->quads) / 50 + 0.3);
   plan.scratch_bytes =

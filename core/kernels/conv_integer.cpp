@@ -19,7 +19,7 @@ struct Params {
   int64_t panels;
   bool x_signed, w_signed, w_filters;
   // Used only if each group has one channel.
-  const isa::VnniTable* quads;
+  const isa::VnniTable* vnni_table;
   const isa::QuantizeTable* quantize;
   std::array<int64_t, 3> padded;
   int64_t padded_floats;
@@ -128,7 +128,7 @@ void run_depthwise(const void* params, void* const* data, int64_t begin, int64_t
       int32_t* y = static_cast<int32_t*>(data[5]) + (task * p.m + m) * p.out_plane;
       for (int64_t oz = 0; oz < az.out; oz++)
         for (int64_t oy = 0; oy < ay.out; oy++, y += ax.out)
-          all.quads->filter_row(
+          all.vnni_table->filter_row(
               plane + (oz * az.stride * all.padded[1] + oy * ay.stride) * all.padded[2],
               all.offsets.data(), weights, p.taps, ax.stride, ax.out, bias, y);
     }
@@ -159,7 +159,7 @@ void plan_depthwise(Params& all, Plan& plan) {
                                  all.padded[2] +
                              t % ax.kernel * ax.dilation));
   all.padded_floats = floats + 16 * ax.stride + 16;
-  all.quads = &POPRT_SELECT_ISA(vnni);
+  all.vnni_table = &POPRT_SELECT_ISA(vnni);
   all.quantize = &POPRT_SELECT_ISA(quantize);
   plan.run = run_depthwise;
   plan.tasks = checked_mul(p.n, p.groups);

@@ -36,7 +36,7 @@ Plan prepare(const Call& call) {
       kName, call.operands[1],
       checked_mul(checked_mul((s.c + 1) / 2, checked_mul(s.kh, s.kw)), s.oc_blocks));
   p->table = &POPRT_SELECT_ISA(conv_bf16);
-  p->dots = cpu_has_bf16();
+  p->dots = can_use_bf16();
   if (!p->dots) warn_without_bf16();
 
   // The copied rows of a task take about 64 KiB, and there are at least about eight tasks.

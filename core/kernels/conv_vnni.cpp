@@ -164,7 +164,7 @@ Plan prepare(const Call& call) {
   const auto c = calls::decode<calls::ConvVnni>(call);
   auto p = std::make_shared<Params>();
   p->table = &POPRT_SELECT_ISA(vnni);
-  p->vnni = cpu_has_vnni();
+  p->vnni = can_use_vnni();
   const int64_t n = c.n;
   p->groups = c.groups;
   p->c = c.c;

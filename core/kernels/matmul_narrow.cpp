@@ -127,13 +127,13 @@ void check(const Operands& r, const calls::MatmulNarrow& c, Params& p) {
 NarrowProducts products_of_cpu(NarrowProducts allowed, const isa::NarrowShape& s,
                                const isa::NarrowTable& table) {
   if (s.in_order) return NarrowProducts::f32;
-  const bool has_bytes = table.bytes && (cpu_has_vnni() || s.format != NarrowFormat::u8);
+  const bool has_bytes = table.bytes && (can_use_vnni() || s.format != NarrowFormat::u8);
   if (allowed == NarrowProducts::bytes && has_bytes) return allowed;
-  if (allowed == NarrowProducts::f16 && table.halves && cpu_has_half_products() &&
+  if (allowed == NarrowProducts::f16 && table.halves && can_use_half_products() &&
       s.m > isa::kNarrowRows)
     return allowed;
   if (allowed != NarrowProducts::bf16) return NarrowProducts::f32;
-  if (table.pairs && cpu_has_bf16()) return allowed;
+  if (table.pairs && can_use_bf16()) return allowed;
   warn_without_bf16();
   return NarrowProducts::f32;
 }
@@ -159,7 +159,7 @@ Plan prepare(const Call& call) {
   p->panels = (s.n + isa::kNarrowPanel - 1) / isa::kNarrowPanel;
   check(r, c, *p);
   p->table = &POPRT_SELECT_ISA(narrow);
-  p->vnni = cpu_has_vnni();
+  p->vnni = can_use_vnni();
   p->products = products_of_cpu(c.products, s, *p->table);
   p->pieces = p->products == NarrowProducts::f32 && p->table->pieces && p->vnni && !s.in_order &&
               isa::narrow_pieces_fit(s);

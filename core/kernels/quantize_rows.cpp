@@ -18,8 +18,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   const auto& p = *static_cast<const Params*>(params);
   const int64_t first = begin * kBlock, last = std::min(end * kBlock, p.rows),
                 stride = p.size + isa::kRowScaleBytes;
-  p.table->to_bytes(static_cast<const float*>(data[0]) + first * p.size, last - first, p.size,
-                    static_cast<int8_t*>(data[1]) + first * stride, stride);
+  p.table->quantize_rows(static_cast<const float*>(data[0]) + first * p.size, last - first, p.size,
+                         static_cast<int8_t*>(data[1]) + first * stride, stride);
 }
 
 Plan prepare(const Call& call) {

@@ -30,7 +30,7 @@ struct Params {
   bool chain_in_y = false;          // y contains the states, so no row is skipped
   int64_t cell_row = 0, z_row = 0;  // in work
   bool bytes = false;               // r and the state in its product are bytes
-  const isa::VnniTable* quads = nullptr;
+  const isa::VnniTable* vnni_table = nullptr;
   const isa::QuantizeTable* quantize = nullptr;
   bool vnni = false;
   // If false, work is split by sequences: a task is per_task groups for all steps. If true, it is
@@ -164,11 +164,11 @@ void multiply_bytes(const Params& p, void* const* data, const ByteStates& states
   const int64_t steps = vnni_steps(p.cell.hidden);
   int32_t sums[kGroup * isa::kVnniPanel];
   const auto* panel = static_cast<const uint8_t*>(data[kR]) + block * steps * isa::kVnniBytes;
-  p.quads->multiply(isa::VnniSigns::panel, p.vnni, states.bytes + at * states.row_bytes,
-                    states.row_bytes, n, {panel, nullptr, steps}, false, sums);
+  p.vnni_table->multiply(isa::VnniSigns::panel, p.vnni, states.bytes + at * states.row_bytes,
+                         states.row_bytes, n, {panel, nullptr, steps}, false, sums);
   for (int64_t i = 0; i < n; i++) {
     const auto [scale, zero] = states.grids[at + i];
-    p.quads->real(
+    p.vnni_table->real(
         products[i], sums + i * isa::kVnniPanel, isa::kVnniPanel, static_cast<int32_t>(zero),
         static_cast<const int32_t*>(data[kRSums]) + block * isa::kVnniPanel, scale,
         static_cast<const float*>(data[kRScales]) + block * isa::kVnniPanel, false, nullptr);
@@ -313,9 +313,9 @@ void read_byte_weights(const Call& call, Params& p) {
   room(kR, DType::s8, bytes);
   room(kRSums, DType::s32, 4 * columns);
   room(kRScales, DType::f32, 4 * columns);
-  p.quads = &POPRT_SELECT_ISA(vnni);
+  p.vnni_table = &POPRT_SELECT_ISA(vnni);
   p.quantize = &POPRT_SELECT_ISA(quantize);
-  p.vnni = cpu_has_vnni();
+  p.vnni = can_use_vnni();
 }
 
 Plan prepare(const Call& call) {

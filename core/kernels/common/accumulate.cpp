@@ -55,7 +55,7 @@ void accumulate(void* to, const void* from, int64_t count) noexcept {
 }
 
 template <class T>
-Accumulate arithmetic(ScatterReduction reduction) {
+Accumulate arithmetic_of(ScatterReduction reduction) {
   switch (reduction) {
     case ScatterReduction::add: return accumulate<T, ScatterReduction::add>;
     case ScatterReduction::mul: return accumulate<T, ScatterReduction::mul>;
@@ -79,18 +79,18 @@ Accumulate find_accumulate(DType dtype, ScatterReduction reduction) {
     }
   }
   switch (dtype) {
-    case DType::f32: return arithmetic<float>(reduction);
-    case DType::f64: return arithmetic<double>(reduction);
-    case DType::f16: return arithmetic<f16_t>(reduction);
-    case DType::bf16: return arithmetic<bf16_t>(reduction);
-    case DType::s8: return arithmetic<int8_t>(reduction);
-    case DType::u8: return arithmetic<uint8_t>(reduction);
-    case DType::s16: return arithmetic<int16_t>(reduction);
-    case DType::u16: return arithmetic<uint16_t>(reduction);
-    case DType::s32: return arithmetic<int32_t>(reduction);
-    case DType::u32: return arithmetic<uint32_t>(reduction);
-    case DType::s64: return arithmetic<int64_t>(reduction);
-    case DType::u64: return arithmetic<uint64_t>(reduction);
+    case DType::f32: return arithmetic_of<float>(reduction);
+    case DType::f64: return arithmetic_of<double>(reduction);
+    case DType::f16: return arithmetic_of<f16_t>(reduction);
+    case DType::bf16: return arithmetic_of<bf16_t>(reduction);
+    case DType::s8: return arithmetic_of<int8_t>(reduction);
+    case DType::u8: return arithmetic_of<uint8_t>(reduction);
+    case DType::s16: return arithmetic_of<int16_t>(reduction);
+    case DType::u16: return arithmetic_of<uint16_t>(reduction);
+    case DType::s32: return arithmetic_of<int32_t>(reduction);
+    case DType::u32: return arithmetic_of<uint32_t>(reduction);
+    case DType::s64: return arithmetic_of<int64_t>(reduction);
+    case DType::u64: return arithmetic_of<uint64_t>(reduction);
     default: return nullptr;
   }
 }

@@ -5,6 +5,6 @@
 namespace poprt::kernels {
 
 // Whether the CPU computes in f16 (AVX512-FP16); false if cpu_isa() is not avx512.
-bool cpu_has_half_products();
+bool can_use_half_products();
 
 }  // namespace poprt::kernels

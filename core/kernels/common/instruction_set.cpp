@@ -39,7 +39,7 @@ Isa detect() {
 
 }  // namespace
 
-bool cpu_has_vnni() {
+bool can_use_vnni() {
 #if defined(__x86_64__)
   static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_VNNI);
   return has;
@@ -48,7 +48,7 @@ bool cpu_has_vnni() {
 #endif
 }
 
-bool cpu_has_bf16() {
+bool can_use_bf16() {
 #if defined(__x86_64__)
   static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_BF16);
   return has;
@@ -57,7 +57,7 @@ bool cpu_has_bf16() {
 #endif
 }
 
-bool cpu_has_half_products() {
+bool can_use_half_products() {
 #if defined(__x86_64__)
   static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_FP16);
   return has;
@@ -74,7 +74,7 @@ void warn_without_bf16() {
   static_cast<void>(once);
 }
 
-bool cpu_has_vbmi() {
+bool can_use_vbmi() {
 #if defined(__x86_64__)
   static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_VBMI);
   return has;

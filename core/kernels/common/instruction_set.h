@@ -16,12 +16,12 @@ void warn_of_unknown_isa();
 
 // Whether the CPU has the AVX-512 instructions for 8-bit products. This and the similar functions
 // return false if cpu_isa() is not avx512, for example because POPRT_ISA lowers it.
-bool cpu_has_vnni();
+bool can_use_vnni();
 // Whether the CPU has the AVX-512 dot products of bf16.
-bool cpu_has_bf16();
+bool can_use_bf16();
 // Warns, once in a process, that products of bf16 are computed in f32 because the CPU has none.
 void warn_without_bf16();
 // Whether the CPU has the AVX-512 byte permutations.
-bool cpu_has_vbmi();
+bool can_use_vbmi();
 
 }  // namespace poprt::kernels

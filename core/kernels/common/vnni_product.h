@@ -17,7 +17,7 @@ inline constexpr uint8_t kFlip = 0x80;
 
 struct VnniProduct {
   const isa::VnniTable* table = &POPRT_SELECT_ISA(vnni);
-  bool vnni = cpu_has_vnni();
+  bool vnni = can_use_vnni();
   int64_t n = 0, k = 0;
   bool a_signed = false, b_signed = false, a_rows = false, b_columns = false;
 

@@ -308,7 +308,8 @@ void byte_mix(const float* weights, const int8_t* v, int64_t stride, int64_t key
   }
 }
 
-void to_bytes(const float* rows, int64_t count, int64_t size, int8_t* to, int64_t stride) noexcept {
+void quantize_rows(const float* rows, int64_t count, int64_t size, int8_t* to,
+                   int64_t stride) noexcept {
   constexpr float kMost = 127, kTiny = 1e-30f;
   for (int64_t r = 0; r < count; r++, rows += size, to += stride) {
     f32x16 top = zero(), check = zero();
@@ -334,8 +335,8 @@ void to_bytes(const float* rows, int64_t count, int64_t size, int8_t* to, int64_
   }
 }
 
-void from_bytes(const int8_t* rows, int64_t stride, int64_t count, int64_t size,
-                float* to) noexcept {
+void dequantize_rows(const int8_t* rows, int64_t stride, int64_t count, int64_t size,
+                     float* to) noexcept {
   for (int64_t r = 0; r < count; r++, rows += stride, to += size) {
     const f32x16 scale = splat(row_scale(rows, size));
     for (int64_t d = 0; d < size; d += 16) {
@@ -350,7 +351,7 @@ void few_queries(const AttentionHead& h, float* scratch) {
   for (int64_t q = 0; q < h.queries; q++) {
     int64_t n = h.keys;
     if (h.causal) {
-      n = h.visible + q + 1;
+      n = h.first_position + q + 1;
       n = n < 0 ? 0 : n > h.keys ? h.keys : n;
     }
     scores_of(h.q + q * h.q_stride, h.k, h.k_stride, n, h.size, h.scale, scores);
@@ -378,7 +379,7 @@ void head(const AttentionHead& h, float* scratch) noexcept {
     // The number of keys that the last of these queries sees.
     int64_t seen = h.keys;
     if (h.causal) {
-      seen = h.visible + q + rows;
+      seen = h.first_position + q + rows;
       seen = seen < 0 ? 0 : seen > h.keys ? h.keys : seen;
     }
     for (int64_t t = 0; t < seen; t += kPanel) {
@@ -390,7 +391,7 @@ void head(const AttentionHead& h, float* scratch) noexcept {
       float* x = scores + r * padded;
       int64_t n = seen;
       if (h.causal) {
-        n = h.visible + q + r + 1;
+        n = h.first_position + q + r + 1;
         n = n < 0 ? 0 : n > seen ? seen : n;
         for (int64_t t = n; t < seen; t++) x[t] = 0;
       }
@@ -408,7 +409,7 @@ void head(const AttentionHead& h, float* scratch) noexcept {
 }  // namespace
 
 extern const AttentionTable POPRT_ISA_NAME(attention);
-const AttentionTable POPRT_ISA_NAME(attention) = {head,     scores_of, mix,       byte_scores,
-                                                  byte_mix, to_bytes,  from_bytes};
+const AttentionTable POPRT_ISA_NAME(attention) = {
+    head, scores_of, mix, byte_scores, byte_mix, quantize_rows, dequantize_rows};
 
 }  // namespace poprt::kernels::isa

@@ -21,9 +21,9 @@ struct AttentionHead {
   const uint8_t* mask_bool;
   int64_t mask_query_stride, mask_key_stride;
   float mask_value;
-  // Query i sees keys [0, visible + i].
+  // Query i sees keys [0, first_position + i].
   bool causal;
-  int64_t visible;
+  int64_t first_position;
 };
 
 struct AttentionTable {
@@ -44,10 +44,10 @@ struct AttentionTable {
   // Converts between such rows and dense rows of floats. The scale of a row is its largest
   // magnitude divided by 127, 0 if that magnitude is below 1e-30, or NaN if an element is not
   // finite.
-  void (*to_bytes)(const float* rows, int64_t count, int64_t size, int8_t* to,
-                   int64_t stride) noexcept;
-  void (*from_bytes)(const int8_t* rows, int64_t stride, int64_t count, int64_t size,
-                     float* to) noexcept;
+  void (*quantize_rows)(const float* rows, int64_t count, int64_t size, int8_t* to,
+                        int64_t stride) noexcept;
+  void (*dequantize_rows)(const int8_t* rows, int64_t stride, int64_t count, int64_t size,
+                          float* to) noexcept;
 };
 
 // Bytes of the scale of a row.

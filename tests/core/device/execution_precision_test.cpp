@@ -148,7 +148,7 @@ TEST(ExecutionPrecision, AProductOfBf16RoundsBothFactors) {
     const Image image = rewritten(p.image(), ExecutionPrecision::bf16);
     EXPECT_EQ(names_of_kernels(image), std::vector<std::string>{"matmul_narrow"});
     const auto y = run_once(image, p.x, static_cast<size_t>(m * n));
-    if (kernels::cpu_has_bf16())
+    if (kernels::can_use_bf16())
       EXPECT_LT(p.error(y, as_bf16, as_bf16), 1e-6) << m << "x" << k << "x" << n;
     else
       EXPECT_LT(p.error(y, not_rounded, as_bf16), 1e-6) << m << "x" << k << "x" << n;
@@ -201,7 +201,7 @@ TEST(ExecutionPrecision, NarrowWeightsBecomePairs) {
     const Image image = loaded_image(b.program(), b.weight_records());
     const auto y = run_once(rewritten(image, ExecutionPrecision::bf16), p.x, 210);
     const auto weight = [&](float w) { return as_bf16(half ? as_f16(w) : w); };
-    EXPECT_LT(p.error(y, kernels::cpu_has_bf16() ? as_bf16 : not_rounded, weight), 1e-6);
+    EXPECT_LT(p.error(y, kernels::can_use_bf16() ? as_bf16 : not_rounded, weight), 1e-6);
     EXPECT_EQ(with_execution_precision(image, ExecutionPrecision::automatic).has_value(), !half);
     EXPECT_FALSE(with_execution_precision(image, ExecutionPrecision::f16))
         << "three rows have no products of f16";
@@ -216,7 +216,7 @@ calls::NarrowProducts products_of(const Image& image) {
 TEST(ExecutionPrecision, ManyRowsOfF16HaveProductsOfF16) {
   const PreciseProduct p(5, 50, 70);
   const auto bound = [](const Image& of) {
-    return kernels::cpu_has_half_products() && products_of(of) == calls::NarrowProducts::f16
+    return kernels::can_use_half_products() && products_of(of) == calls::NarrowProducts::f16
                ? 33 * 0x1p-11
                : 1e-6;
   };
@@ -240,7 +240,7 @@ TEST(ExecutionPrecision, ManyRowsOfF16HaveProductsOfF16) {
             calls::NarrowProducts::f16);
   const Image pairs = rewritten(image, ExecutionPrecision::bf16);
   EXPECT_EQ(products_of(pairs), calls::NarrowProducts::bf16);
-  EXPECT_LT(p.error(run_once(pairs, p.x, 350), kernels::cpu_has_bf16() ? as_bf16 : not_rounded,
+  EXPECT_LT(p.error(run_once(pairs, p.x, 350), kernels::can_use_bf16() ? as_bf16 : not_rounded,
                     [](float w) { return as_bf16(as_f16(w)); }),
             1e-6);
 }

@@ -91,7 +91,7 @@ TEST_F(Cpu, UsesInstructionSetsUpToTheRequestedOne) {
     const int want = code_of(isa, wide && supports_vnni(), wide && supports_vbmi(),
                              wide && supports_half_products());
     EXPECT_EXIT(
-        std::_Exit(code_of(cpu_isa(), cpu_has_vnni(), cpu_has_vbmi(), cpu_has_half_products())),
+        std::_Exit(code_of(cpu_isa(), can_use_vnni(), can_use_vbmi(), can_use_half_products())),
         testing::ExitedWithCode(want), "")
         << name;
   }

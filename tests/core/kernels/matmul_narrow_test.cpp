@@ -178,7 +178,7 @@ Case random_case(int64_t m, std::mt19937& rng) {
 
 void check_random_products() {
   std::mt19937 rng(42);
-  const bool pieces = cpu_has_vnni();
+  const bool pieces = can_use_vnni();
   for (int repeat = 0; repeat < 12; repeat++)
     for (int64_t m = 1; m <= 17; m++) {
       const Case c = random_case(m, rng);

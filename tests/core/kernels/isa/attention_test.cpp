@@ -20,7 +20,7 @@ struct Case {
   bool by_query = true, by_key = true;  // whether the mask depends on these
   int64_t key_stride = 1;
   bool causal = false;
-  int64_t visible = 0;
+  int64_t first_position = 0;
 };
 
 constexpr int64_t kGap = 3;  // between rows
@@ -51,14 +51,15 @@ void expect_right(const isa::AttentionTable& t, const Case& c, std::mt19937& rng
   h.mask_key_stride = c.by_key ? c.key_stride : 0;
   h.mask_value = -3;
   h.causal = c.causal;
-  h.visible = c.visible;
+  h.first_position = c.first_position;
   std::vector<float> scratch(
       static_cast<size_t>(isa::attention_scratch_floats(c.keys, c.size)) + 16,
       std::numeric_limits<float>::quiet_NaN());
   const auto place = reinterpret_cast<uintptr_t>(scratch.data());
   t.head(h, scratch.data() + (64 - place % 64) % 64 / sizeof(float));
   for (int64_t i = 0; i < c.queries; i++) {
-    const int64_t seen = c.causal ? std::clamp<int64_t>(c.visible + i + 1, 0, c.keys) : c.keys;
+    const int64_t seen =
+        c.causal ? std::clamp<int64_t>(c.first_position + i + 1, 0, c.keys) : c.keys;
     std::vector<double> weights;
     double most = -1e300, sum = 0;
     for (int64_t j = 0; j < seen; j++) {
@@ -104,7 +105,7 @@ TEST(AttentionHeads, AnySizesMasksAndSight) {
       c.by_key = rng() % 3 != 0;
       c.key_stride = one_of({1, 1, 2});
       c.causal = rng() % 2;
-      c.visible = one_of({-3, -1, 0, 2, 16, 70});
+      c.first_position = one_of({-3, -1, 0, 2, 16, 70});
       expect_right(*t, c, rng);
     }
 }
@@ -154,10 +155,10 @@ TEST(AttentionHeads, RowsOfBytesHaveTheErrorOfTheirScale) {
         for (auto* list : {&q, &w, &k})
           for (float& x : *list) x = normal(rng);
         std::vector<int8_t> bytes(static_cast<size_t>(std::max<int64_t>(keys, 1) * stride), 99);
-        t->to_bytes(k.data(), keys, size, bytes.data(), stride);
+        t->quantize_rows(k.data(), keys, size, bytes.data(), stride);
         std::vector<float> wide(k.size() + 1, 77), scores(static_cast<size_t>(keys) + 1, 77),
             y(static_cast<size_t>(size) + 1, 77);
-        t->from_bytes(bytes.data(), stride, keys, size, wide.data());
+        t->dequantize_rows(bytes.data(), stride, keys, size, wide.data());
         for (int64_t j = 0; j < keys; j++) {
           float most = 0;
           for (int64_t d = 0; d < size; d++)
@@ -200,8 +201,8 @@ TEST(AttentionHeads, RowsOfBytesKeepZerosAndMarkWhatIsNotFinite) {
       std::vector<float> row(static_cast<size_t>(size)), wide(row.size());
       std::vector<int8_t> bytes(static_cast<size_t>(size + isa::kRowScaleBytes));
       const auto converted = [&] {
-        t->to_bytes(row.data(), 1, size, bytes.data(), 0);
-        t->from_bytes(bytes.data(), 0, 1, size, wide.data());
+        t->quantize_rows(row.data(), 1, size, bytes.data(), 0);
+        t->dequantize_rows(bytes.data(), 0, 1, size, wide.data());
         return wide;
       };
       for (const float x : converted()) EXPECT_EQ(x, 0);

@@ -85,7 +85,7 @@ struct Bf16Case {
 // The products of a table that this CPU can compute.
 std::vector<bool> products_of([[maybe_unused]] const isa::ConvBf16Table* table) {
 #if defined(POPRT_HAS_ISA_avx512)
-  if (table == &isa::conv_bf16_avx512 && cpu_has_bf16()) return {false, true};
+  if (table == &isa::conv_bf16_avx512 && can_use_bf16()) return {false, true};
 #endif
   return {false};
 }
@@ -155,7 +155,7 @@ TEST(ConvBf16, StemMatchesDoubleLoops) {
 // every CPU with AVX2.
 TEST(ConvBf16, DotsEqualFusedProducts) {
 #if defined(POPRT_HAS_ISA_avx512)
-  if (!cpu_has_bf16()) GTEST_SKIP() << "this CPU has no dots of bf16";
+  if (!can_use_bf16()) GTEST_SKIP() << "this CPU has no dots of bf16";
   std::mt19937 rng(9);
   ConvCase c;
   c.c = 37;

@@ -31,7 +31,7 @@ std::vector<NarrowBuild> narrow_builds() {
 #if defined(POPRT_HAS_ISA_avx512)
   if (cpu_isa() >= Isa::avx2) all.push_back({"avx2", &isa::narrow_avx2, false});
   if (cpu_isa() >= Isa::avx512) all.push_back({"avx512", &isa::narrow_avx512, false});
-  if (cpu_has_vnni()) all.push_back({"avx512 vnni", &isa::narrow_avx512, true});
+  if (can_use_vnni()) all.push_back({"avx512 vnni", &isa::narrow_avx512, true});
 #endif
   return all;
 }
@@ -244,7 +244,7 @@ TEST(Narrow, ProductsOfBytesRoundOnlyTheRows) {
 
 TEST(Narrow, ProductsOfBf16RoundOnlyTheRows) {
   for (const NarrowBuild& b : narrow_builds()) {
-    if (!b.table->pairs || !cpu_has_bf16()) continue;
+    if (!b.table->pairs || !can_use_bf16()) continue;
     for (const auto& [n, k, block] : kSizes)
       for (int64_t m = 1; m <= 17; m++) {
         NarrowProduct p(NarrowFormat::bf16, m, n, k, 0, false, false, static_cast<uint32_t>(m));
@@ -266,7 +266,7 @@ void with_half_builds(F f) {
     if (!b.table->halves || any) continue;
     any = true;
     f(b, false);
-    if (cpu_has_half_products()) f(b, true);
+    if (can_use_half_products()) f(b, true);
   }
   if (!any) GTEST_SKIP() << "the CPU has no AVX-512";
 }

@@ -26,7 +26,7 @@ std::vector<Build> builds() {
 #if defined(POPRT_HAS_ISA_avx512)
   if (cpu_isa() >= Isa::avx2) all.push_back({"avx2", &isa::vnni_avx2, false});
   if (cpu_isa() >= Isa::avx512) all.push_back({"avx512", &isa::vnni_avx512, false});
-  if (cpu_has_vnni()) all.push_back({"avx512 vnni", &isa::vnni_avx512, true});
+  if (can_use_vnni()) all.push_back({"avx512 vnni", &isa::vnni_avx512, true});
 #endif
   return all;
 }

@@ -139,7 +139,7 @@ TEST(NarrowMatmul, ProductsOfBf16RoundTheRows) {
   NarrowLinear p(DType::bf16, 70, 131, 0, true, false, 4);
   const Attributes products = {{"products", std::string("bf16")}};
   p.expect(products, 0x1p-8);
-  if (!kernels::cpu_has_bf16()) GTEST_SKIP() << "the CPU has no dots of bf16";
+  if (!kernels::can_use_bf16()) GTEST_SKIP() << "the CPU has no dots of bf16";
   NarrowLinear rounded = p;
   rounded.x = Tensor::zeros(DType::f32, p.x.shape());
   const auto from = p.x.values<float>();
@@ -159,7 +159,7 @@ TEST(NarrowMatmul, ProductsOfBf16RoundTheRows) {
 TEST(NarrowMatmul, ProductsOfF16) {
   NarrowLinear(DType::f16, 70, 131, 0, true, false, 4)
       .expect({{"products", std::string("f16")}},
-              kernels::cpu_has_half_products() ? 33 * 0x1p-11 : 1e-6);
+              kernels::can_use_half_products() ? 33 * 0x1p-11 : 1e-6);
 }
 
 // The narrowest type is found, and its numbers are the same.
