@@ -27,10 +27,11 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {.name = "eliminate_nop_slice",
-                     .summary = "removes Slice that copies its input",
-                     .condition = "constant starts, ends and steps select every element in order",
-                     .numerics = Numerics::exact,
-                     .run = run};
+const PassDef def = {
+    .name = "eliminate_nop_slice",
+    .summary = "removes Slice that copies its input",
+    .condition = "the input and the result have one static shape, and no step is negative",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes::eliminate_nop_slice_pass

@@ -12,7 +12,7 @@ void run(ir::Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {.name = "eliminate_nop_tile",
                      .summary = "removes Tile that repeats once",
-                     .condition = "all repeats are constant 1",
+                     .condition = "the input and the result have one static shape",
                      .numerics = Numerics::exact,
                      .run = run};
 

@@ -31,7 +31,9 @@ void run(Graph& graph, PassContext& context) { replace_gelus(graph, context, "no
 extern const PassDef def;
 const PassDef def = {.name = "erf_gelu_pattern",
                      .summary = "fuses GELU that is computed with Erf",
-                     .condition = "the intermediate values have no other reader",
+                     .condition =
+                         "the intermediate products have no other reader; x and the "
+                         "result have one static shape",
                      .numerics = Numerics::rounding,
                      .run = run,
                      .before = {"replace_erf_with_erfv2"}};

@@ -29,12 +29,12 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "fuse_consecutive_reshape",
-    .summary = "merges a chain of reshaping nodes into one Reshape",
-    .condition =
-        "the intermediate value has no other reader, or the chain does not become more expensive",
-    .numerics = Numerics::exact,
-    .run = run};
+const PassDef def = {.name = "fuse_consecutive_reshape",
+                     .summary = "merges a chain of reshaping nodes into one Reshape",
+                     .condition =
+                         "the result has a static shape without empty dimensions; other readers of "
+                         "the intermediate value keep it",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
 }  // namespace poprt::passes::fuse_consecutive_reshape_pass

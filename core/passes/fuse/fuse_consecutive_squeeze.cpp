@@ -12,7 +12,9 @@ void run(ir::Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {.name = "fuse_consecutive_squeeze",
                      .summary = "merges Squeeze of a Squeeze",
-                     .condition = "the intermediate value has no other reader",
+                     .condition =
+                         "the ranks are known and the axes are constant; other readers of the "
+                         "intermediate value keep it",
                      .numerics = Numerics::exact,
                      .run = run};
 

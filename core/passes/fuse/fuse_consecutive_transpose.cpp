@@ -32,10 +32,11 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {.name = "fuse_consecutive_transpose",
-                     .summary = "merges Transpose of a Transpose",
-                     .condition = "the intermediate value has no other reader",
-                     .numerics = Numerics::exact,
-                     .run = run};
+const PassDef def = {
+    .name = "fuse_consecutive_transpose",
+    .summary = "merges Transpose of a Transpose",
+    .condition = "the rank is known; other readers of the intermediate value keep it",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes::fuse_consecutive_transpose_pass

@@ -91,7 +91,9 @@ void run(Graph& graph, PassContext& context) { replace_gelus(graph, context, "ta
 extern const PassDef def;
 const PassDef def = {.name = "gelu_pattern",
                      .summary = "fuses GELU that is computed with Tanh",
-                     .condition = "the intermediate values have no other reader",
+                     .condition =
+                         "the intermediate products have no other reader; x and the "
+                         "result have one static shape",
                      .numerics = Numerics::rounding,
                      .run = run};
 

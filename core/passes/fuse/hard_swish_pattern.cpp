@@ -60,7 +60,9 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {.name = "hard_swish_pattern",
                      .summary = "fuses x * clip(x + 3, 0, 6) / 6",
-                     .condition = "the intermediate values have no other reader",
+                     .condition =
+                         "the intermediate products have no other reader; x and the "
+                         "result have one static shape",
                      .numerics = Numerics::rounding,
                      .run = run};
 

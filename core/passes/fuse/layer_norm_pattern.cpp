@@ -165,8 +165,8 @@ extern const PassDef def;
 const PassDef def = {.name = "layer_norm_pattern",
                      .summary = "fuses LayerNormalization that is computed with ReduceMean",
                      .condition =
-                         "the mean and the variance are over the last axes; the intermediate "
-                         "values have no other reader; since opset 17",
+                         "the mean and the variance are over the last axes; a factor or term is "
+                         "merged if nothing else reads the normalized values; since opset 17",
                      .numerics = Numerics::rounding,
                      .run = run};
 

@@ -36,10 +36,11 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {.name = "silu_pattern",
-                     .summary = "fuses x * sigmoid(a x)",
-                     .condition = "the sigmoid has no other reader",
-                     .numerics = Numerics::rounding,
-                     .run = run};
+const PassDef def = {
+    .name = "silu_pattern",
+    .summary = "fuses x * sigmoid(a x)",
+    .condition = "x and the result have one static shape; a scaled x has no other reader",
+    .numerics = Numerics::rounding,
+    .run = run};
 
 }  // namespace poprt::passes::silu_pattern_pass
