@@ -19,7 +19,8 @@ std::optional<std::vector<int64_t>> const_ints(const Value* value) {
 }
 
 bool single_use(const Value* value) {
-  return value && value->uses().size() == 1 && !value->graph().is_output(value);
+  if (!value || value->uses().size() != 1 || value->graph().is_output(value)) return false;
+  return value->is_constant() || &value->uses()[0].node->graph() == &value->graph();
 }
 
 Node* producer_if(const Value* value, std::string_view type, std::string_view domain) {

@@ -16,8 +16,10 @@ std::optional<double> const_scalar(const Value* value);
 // else.
 std::optional<std::vector<int64_t>> const_ints(const Value* value);
 
-// Whether exactly one input of one node reads the value and the value is not a graph output. If so,
-// a pass may fuse the producer of the value into the reader.
+// Whether exactly one input of one node reads the value, the value is not a graph output, and the
+// reader is a node of the value's graph. If so, a pass may fuse the producer of the value into the
+// reader: a node of a subgraph may run any number of times, and nodes do not move between graphs.
+// The reader of a constant may be in a subgraph.
 bool single_use(const Value* value);
 
 // The producer of `value` if it is an operator `type` of `domain`, else null.

@@ -31,7 +31,8 @@ using ir::producer_if;
 using ir::single_use;
 
 bool is_used(const ir::Value* value);
-// Like producer_if, but null if the value has more than one reader.
+// Like producer_if, but null unless single_use(value): if the value has several readers, or its
+// only reader is in a subgraph.
 ir::Node* sole_producer_of(const ir::Value* value, std::string_view op_type,
                            std::string_view domain = "");
 
