@@ -177,7 +177,7 @@ bool is_beginning(const Value* v, size_t axis) {
   if (!less || !v->type.is_static() || axis >= v->shape().size() || !less->input(0)->is_constant())
     return false;
   const Value *places = less->input(0), *size = less->input(1);
-  if (!same_static_shape(places, v) || !size->type.is_static() ||
+  if (!same_static_shape(places, v) || !is_integer(places->dtype()) || !size->type.is_static() ||
       element_count(size->shape()) != 1 || places->constant().count() != v->shape()[axis])
     return false;
   const std::vector<int64_t> numbers = places->constant().to_int64s();
