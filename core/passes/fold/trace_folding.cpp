@@ -2,6 +2,7 @@
 // Shape [N, 3, 224, 224] is 224 for any N. Constant folding does not find it, because the Shape is
 // not constant.
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "passes/common/build.h"
@@ -17,6 +18,24 @@ using ir::Value;
 using Known = std::vector<std::optional<int64_t>>;
 
 constexpr int64_t kMost = 64;  // elements of the largest tensor that is traced
+
+template <class... T>
+bool fits_one_of(int64_t x, DType dtype) {
+  return ((dtype == dtype_of<T>() && std::in_range<T>(x)) || ...);
+}
+
+// Whether the integer type represents `x`.
+bool fits(int64_t x, DType dtype) {
+  return fits_one_of<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>(
+      x, dtype);
+}
+
+// Forgets elements that `dtype` does not represent. An operator that computes such an element wraps
+// around.
+void forget_wrapped(Known& known, DType dtype) {
+  for (auto& x : known)
+    if (x && !fits(*x, dtype)) x.reset();
+}
 
 class Tracer {
  public:
@@ -40,7 +59,9 @@ class Tracer {
     if (!v->is_constant() || !is_integer(v->dtype()) || v->constant().count() > kMost)
       return std::nullopt;
     const std::vector<int64_t> values = v->constant().to_int64s();
-    return Known(values.begin(), values.end());
+    Known known(values.begin(), values.end());
+    forget_wrapped(known, v->dtype());  // u64 of 2^63 or more
+    return known;
   }
 
   void set(const Value* v, Known known) { known_[v] = std::move(known); }
@@ -48,12 +69,25 @@ class Tracer {
  private:
   using Apply = std::optional<int64_t> (*)(int64_t, int64_t);
   static constexpr std::pair<std::string_view, Apply> kArithmetic[] = {
-      {"Add", [](int64_t a, int64_t b) -> std::optional<int64_t> { return a + b; }},
-      {"Sub", [](int64_t a, int64_t b) -> std::optional<int64_t> { return a - b; }},
-      {"Mul", [](int64_t a, int64_t b) -> std::optional<int64_t> { return a * b; }},
+      {"Add",
+       [](int64_t a, int64_t b) {
+         int64_t r;
+         return __builtin_add_overflow(a, b, &r) ? std::nullopt : std::optional(r);
+       }},
+      {"Sub",
+       [](int64_t a, int64_t b) {
+         int64_t r;
+         return __builtin_sub_overflow(a, b, &r) ? std::nullopt : std::optional(r);
+       }},
+      {"Mul",
+       [](int64_t a, int64_t b) {
+         int64_t r;
+         return __builtin_mul_overflow(a, b, &r) ? std::nullopt : std::optional(r);
+       }},
       {"Div",
        [](int64_t a, int64_t b) {
-         return b == 0 || (a < 0) != (b < 0) ? std::optional<int64_t>() : a / b;
+         const bool overflows = a == std::numeric_limits<int64_t>::min() && b == -1;
+         return b == 0 || (a < 0) != (b < 0) || overflows ? std::nullopt : std::optional(a / b);
        }},
   };
 
@@ -115,6 +149,9 @@ class Tracer {
   std::optional<Known> arithmetic(const Node& n, Apply apply) const {
     const auto a = of(n.input(0)), b = of(n.input(1));
     if (!a || !b || a->empty() || b->empty() || !is_list(n.output())) return std::nullopt;
+    // Type inference does not always know the number of elements, so it may have accepted operands
+    // that do not broadcast.
+    if (a->size() != b->size() && a->size() != 1 && b->size() != 1) return std::nullopt;
     Known known;
     for (size_t i = 0; i < std::max(a->size(), b->size()); i++) {
       const auto &x = (*a)[a->size() == 1 ? 0 : i], &y = (*b)[b->size() == 1 ? 0 : i];
@@ -130,6 +167,16 @@ bool is_complete(const Known& known) {
   return std::ranges::all_of(known, [](const auto& x) { return x.has_value(); });
 }
 
+// Doubles do not represent all integers of 64 bits.
+Tensor tensor_of_known(const Value& v, const Known& known) {
+  std::vector<int64_t> values;
+  for (const auto& x : known) values.push_back(*x);
+  if (v.dtype() == DType::s64) return Tensor::of<int64_t>(v.shape(), values);
+  if (v.dtype() == DType::u64)
+    return Tensor::of<uint64_t>(v.shape(), std::vector<uint64_t>(values.begin(), values.end()));
+  return tensor_of(v.dtype(), v.shape(), std::vector<double>(values.begin(), values.end()));
+}
+
 void run(Graph& graph, PassContext& context) {
   bool any = false;
   for_each_graph(graph, [&](Graph& g) {
@@ -140,13 +187,12 @@ void run(Graph& graph, PassContext& context) {
       if (!known || static_cast<int64_t>(known->size()) > kMost) continue;
       if (v->type.is_static() && element_count(v->shape()) != static_cast<int64_t>(known->size()))
         continue;  // for example a Slice along a dimension of 1 in a list
+      forget_wrapped(*known, v->dtype());
       tracer.set(v, *known);
       if (!is_complete(*known) || !v->type.is_static() || g.is_output(v) || v->uses().empty() ||
           !context.allow())
         continue;
-      std::vector<double> values;
-      for (const auto& x : *known) values.push_back(static_cast<double>(*x));
-      Value* c = g.add_constant(v->name() + "_traced", tensor_of(v->dtype(), v->shape(), values));
+      Value* c = g.add_constant(v->name() + "_traced", tensor_of_known(*v, *known));
       // The tracer identifies values by address, and the constant may have the address of an erased
       // value. Its entry must be replaced.
       tracer.set(c, *known);
