@@ -215,7 +215,11 @@ Tensor concat_of(std::span<const Tensor> parts, int64_t axis) {
   Shape shape = parts[0].shape();
   const auto at = static_cast<size_t>(axis);
   shape[at] = 0;
-  for (const Tensor& t : parts) shape[at] += t.shape()[at];
+  for (const Tensor& t : parts) {
+    POPRT_ASSERT(t.dtype() == parts[0].dtype() && t.shape().size() == shape.size());
+    for (size_t i = 0; i < shape.size(); i++) POPRT_ASSERT(i == at || t.shape()[i] == shape[i]);
+    shape[at] += t.shape()[at];
+  }
   Tensor out = Tensor::zeros(parts[0].dtype(), shape);
   const Along a = along(out, axis);
   auto* to = static_cast<char*>(out.mutable_data());

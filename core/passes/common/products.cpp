@@ -96,6 +96,11 @@ std::vector<std::vector<Projection>> grouped_by_input(std::span<const Projection
         (first.bias == nullptr) != (p.bias == nullptr))
       fail(ErrorCode::invalid_argument, "{} and {} differ in type or bias and cannot be merged",
            first.matmul->describe(), p.matmul->describe());
+    if (first.weight()->shape()[0] != p.weight()->shape()[0])
+      fail(ErrorCode::invalid_argument,
+           "the weights of {} and {} have {} and {} rows and cannot be merged",
+           first.matmul->describe(), p.matmul->describe(), first.weight()->shape()[0],
+           p.weight()->shape()[0]);
     found->push_back(p);
   }
   for (const auto& g : groups)

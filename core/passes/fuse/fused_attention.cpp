@@ -25,6 +25,7 @@ bool merge(Node& weighted, PassContext& context) {
   for (const Projection& p : parts)
     if (p.matmul->input(0) != parts[0].matmul->input(0) ||
         p.weight()->dtype() != parts[0].weight()->dtype() ||
+        p.weight()->shape()[0] != parts[0].weight()->shape()[0] ||
         (p.bias == nullptr) != (parts[0].bias == nullptr))
       return false;
   if (!context.allow()) return false;
