@@ -15,7 +15,10 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-constexpr int64_t kMost = int64_t{1} << 22;  // elements; f32 represents all their numbers exactly
+// Elements. f32 represents the numbers up to twice as many exactly.
+constexpr int64_t kMost = int64_t{1} << 22;
+// Rows of the largest matrix. Heads are smaller; the matrix of a long axis would fill the memory.
+constexpr int64_t kMostRows = 1024;
 
 // The nodes from `x` to `rotated` in order. They only move or negate elements.
 class Rotation {
@@ -24,10 +27,10 @@ class Rotation {
 
   bool is_one() const { return sound_ && negates_; }
 
-  // The result for the numbers 1, 2, 3 ... as x.
-  Tensor applied_to_numbers() const {
+  // The result for the numbers first, first + 1, first + 2 ... as x.
+  std::vector<double> applied_to_numbers(size_t first) const {
     std::vector<double> numbers(static_cast<size_t>(element_count(x_->shape())));
-    for (size_t i = 0; i < numbers.size(); i++) numbers[i] = static_cast<double>(i + 1);
+    for (size_t i = 0; i < numbers.size(); i++) numbers[i] = static_cast<double>(first + i);
     std::unordered_map<const Value*, Tensor> known{
         {x_, tensor_of(DType::f32, x_->shape(), numbers)}};
     Tensor last;
@@ -39,7 +42,7 @@ class Rotation {
       for (size_t i = 0; i < results.size(); i++) known[n->output(i)] = results[i];
       last = results[0];
     }
-    return last;
+    return last.to_doubles();
   }
 
  private:
@@ -68,11 +71,17 @@ class Rotation {
 // possibly negated.
 std::optional<Tensor> matrix_of(const Value* x, const Value* rotated) {
   if (!same_static_shape(x, rotated) || x->shape().empty() || x->dtype() != DType::f32 ||
-      element_count(x->shape()) > kMost || element_count(x->shape()) == 0)
+      element_count(x->shape()) > kMost || element_count(x->shape()) == 0 ||
+      x->shape().back() > kMostRows)
     return std::nullopt;
   const Rotation rotation(x, rotated);
   if (!rotation.is_one()) return std::nullopt;
-  const std::vector<double> from = rotation.applied_to_numbers().to_doubles();
+  const std::vector<double> from = rotation.applied_to_numbers(1);
+  // Constants may be joined to elements of x; only the elements of x change with the numbers.
+  const size_t count = from.size();
+  const std::vector<double> other = rotation.applied_to_numbers(1 + count);
+  for (size_t i = 0; i < count; i++)
+    if (std::abs(other[i]) - std::abs(from[i]) != static_cast<double>(count)) return std::nullopt;
   const auto d = static_cast<size_t>(x->shape().back());
   std::vector<double> matrix(d * d);
   for (size_t i = 0; i < from.size(); i++) {
