@@ -1,3 +1,5 @@
+#include "ops/common/evaluate.h"
+#include "ops/common/expansion.h"
 #include "ops/op.h"
 #include "passes/common/build.h"
 
@@ -7,6 +9,16 @@ namespace {
 using ir::Graph;
 using ir::Node;
 using ir::Value;
+
+// The values as the Cast converts them. Integers that its type does not represent wrap around.
+Tensor converted(const Node& cast, const Tensor& values) {
+  const auto alone = ops::isolate(cast);
+  Node* copy = alone->nodes().front();
+  copy->set_input(0, alone->add_constant("", values));
+  copy->output()->type = {};
+  ops::infer(*copy);
+  return ops::evaluate(*copy, std::vector<Tensor>{values})[0];
+}
 
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
@@ -19,8 +31,7 @@ void run(Graph& graph, PassContext& context) {
       return;
     std::vector<Value*> inputs(one_hot->inputs().begin(), one_hot->inputs().end());
     const Tensor& values = inputs[2]->constant();
-    inputs[2] = n.graph().add_constant(inputs[2]->name() + "_cast",
-                                       tensor_of(dtype, values.shape(), values.to_doubles()));
+    inputs[2] = n.graph().add_constant(inputs[2]->name() + "_cast", converted(n, values));
     Value* result = insert_like(n, *one_hot, inputs)->output();
     replace_outputs(n, std::span(&result, 1));
   });
