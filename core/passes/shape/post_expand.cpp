@@ -1,5 +1,6 @@
 #include "ops/axes.h"
 #include "ops/facts.h"
+#include "passes/common/branches.h"
 #include "passes/common/build.h"
 
 namespace poprt::passes::post_expand_pass {
@@ -22,7 +23,8 @@ bool keeps_places(const Node& n, size_t operand) {
 // Returns the input that Expand produces, if the other inputs are constants of one element and the
 // result has the expanded shape.
 std::optional<size_t> expanded_input(const Node& n) {
-  if (n.outputs().size() != 1) return std::nullopt;
+  // A random operator would repeat its numbers.
+  if (n.outputs().size() != 1 || !is_pure(n)) return std::nullopt;
   std::optional<size_t> found;
   for (size_t i = 0; i < n.inputs().size(); i++) {
     const Value* v = n.input(i);
