@@ -49,6 +49,50 @@ static void long_messages_lose_their_middle(void** state) {
   }
 }
 
+/* Returns whether the bytes are UTF-8 whose characters have one byte or three. */
+static int is_utf8(const char* s) {
+  for (const unsigned char* p = (const unsigned char*)s; *p; p++) {
+    if (*p < 0x80) continue;
+    if ((*p & 0xf0) != 0xe0 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80) return 0;
+    p += 2;
+  }
+  return 1;
+}
+
+/* A character is kept completely or not at all, and bytes that are not UTF-8 are shown. */
+static void messages_are_utf8(void** state) {
+  (void)state;
+  for (int before = 0; before < 3; before++)
+    for (int after = 0; after < 3; after++) {
+      char path[4000] = "/";
+      for (int i = 0; i < before; i++) strcat(path, "a");
+      for (int i = 0; i < 1000; i++) strcat(path, "\xe2\x82\xac");
+      for (int i = 0; i < after; i++) strcat(path, "z");
+      poprt_executable* out = NULL;
+      poprt_error* error = poprt_executable_open(path, &out);
+      const char* message = poprt_error_message(error);
+      const size_t size = strlen(message);
+      assert_true(is_utf8(message));
+      assert_non_null(strstr(message, "\xe2\x82\xac ... \xe2\x82\xac"));
+      assert_true(size > 1405 - 6 && size <= 1405);
+      poprt_error_free(error);
+    }
+  const struct {
+    const char *given, *shown;
+  } cases[] = {{"/\xff.", "/\\xff."},
+               {"/\xe2\x82.", "/\\xe2\\x82."},
+               {"/\xc0\xaf.", "/\\xc0\\xaf."},
+               {"/\xed\xa0\x80.", "/\\xed\\xa0\\x80."},
+               {"/\xf4\x90\x80\x80.", "/\\xf4\\x90\\x80\\x80."},
+               {"/\xc3\xa9\xf0\x9f\x98\x80.", "/\xc3\xa9\xf0\x9f\x98\x80."}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    poprt_executable* out = NULL;
+    poprt_error* error = poprt_executable_open(cases[i].given, &out);
+    assert_non_null(strstr(poprt_error_message(error), cases[i].shown));
+    poprt_error_free(error);
+  }
+}
+
 static void control_characters_are_shown(void** state) {
   (void)state;
   poprt_executable* out = NULL;
@@ -92,6 +136,7 @@ int main(void) {
       cmocka_unit_test(null_is_success),
       cmocka_unit_test(an_error_has_code_and_message),
       cmocka_unit_test(long_messages_lose_their_middle),
+      cmocka_unit_test(messages_are_utf8),
       cmocka_unit_test(control_characters_are_shown),
       cmocka_unit_test(codes_have_names),
       cmocka_unit_test(strings_accept_null),

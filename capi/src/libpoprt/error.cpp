@@ -32,20 +32,52 @@ poprt_popef_error_class popef_class(const Error& e) {
   return POPRT_POPEF_NO_CLASS;
 }
 
-// Returns one line without control characters because names in it come from models. The cause is at
-// the end.
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+
+// Returns the number of bytes of the first character, or 0 if it is not valid UTF-8 (RFC 3629).
+size_t character_size(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t size = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  if (size == 0 || size > text.size()) return 0;
+  for (size_t i = 1; i < size; i++)
+    if (!is_continuation(text[i])) return 0;
+  // Overlong forms, surrogates and numbers above 0x10ffff differ in the second byte.
+  const unsigned second = byte(1);
+  const bool outside = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+                       (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
+  return outside ? 0 : size;
+}
+
+// Returns the position of the first byte of the character at `at` if that is not `at` itself. In
+// text that is not UTF-8, the result is at most three bytes less than `at`.
+size_t character_start(std::string_view text, size_t at) {
+  size_t start = at;
+  while (start > 0 && at - start < 3 && is_continuation(text[start])) start--;
+  return start + character_size(text.substr(start)) > at ? start : at;
+}
+
+// Returns one line of UTF-8 without control characters, because names in it come from models and
+// paths. The cause is at the end.
 std::string printable(std::string_view message) {
   constexpr size_t kHead = 500, kTail = 900;
-  if (message.size() > kHead + kTail)
-    return printable(message.substr(0, kHead)) + " ... " +
-           printable(message.substr(message.size() - kTail));
+  if (message.size() > kHead + kTail) {
+    const size_t head = character_start(message, kHead);
+    size_t tail = message.size() - kTail;
+    if (const size_t start = character_start(message, tail); start != tail)
+      tail = start + character_size(message.substr(start));
+    return printable(message.substr(0, head)) + " ... " + printable(message.substr(tail));
+  }
   std::string line;
-  for (const char c : message) {
-    const auto u = static_cast<unsigned char>(c);
-    if (u < 0x20 || u == 0x7f)
+  for (size_t at = 0; at < message.size();) {
+    const auto u = static_cast<unsigned char>(message[at]);
+    const size_t size = u < 0x20 || u == 0x7f ? 0 : character_size(message.substr(at));
+    if (size == 0)
       line += fmt::format("\\x{:02x}", u);
     else
-      line += c;
+      line += message.substr(at, size);
+    at += size ? size : 1;
   }
   return line;
 }
