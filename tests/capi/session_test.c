@@ -199,6 +199,32 @@ static void weights_are_updated(void** state) {
   poprt_session_free(session);
 }
 
+static void* update_often(void* session) {
+  float value[COUNT];
+  for (int round = 0; round < 20000; round++) {
+    for (int i = 0; i < COUNT; i++) value[i] = (float)(round + 100);
+    OK(poprt_session_update_weights(session, "x", value, sizeof value));
+  }
+  return NULL;
+}
+
+/* A read returns all elements of one update, also while another thread updates. */
+static void weights_are_read_during_updates(void** state) {
+  (void)state;
+  poprt_session* session = session_of(DATA "/weights.popef", NULL);
+  float value[COUNT] = {0};
+  OK(poprt_session_update_weights(session, "x", value, sizeof value));
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, update_often, session), 0);
+  for (int round = 0; round < 20000; round++) {
+    OK(poprt_session_read_weights(session, "x", value, sizeof value));
+    for (int i = 1; i < COUNT; i++) assert_true(value[i] == value[0]);
+    assert_true(value[0] == 0 || (value[0] >= 100 && value[0] < 20100));
+  }
+  pthread_join(thread, NULL);
+  poprt_session_free(session);
+}
+
 typedef struct {
   int ok, cancelled;
 } answers;
@@ -524,6 +550,7 @@ int main(void) {
       cmocka_unit_test(predicates_choose_the_anchors),
       cmocka_unit_test(the_next_session_takes_the_device),
       cmocka_unit_test(weights_are_updated),
+      cmocka_unit_test(weights_are_read_during_updates),
       cmocka_unit_test(queues_serve_the_streams),
       cmocka_unit_test(stop_ends_a_blocked_run),
       cmocka_unit_test(masks_of_several_shapes_are_made),

@@ -262,12 +262,9 @@ poprt_error* poprt_session_read_weights(const poprt_session* session, const char
                                         size_t bytes) {
   return capi::guard([&] {
     const auto& s = capi::required(session, "session").session;
-    const auto value = s.weights(&capi::required(name, "name"));
-    if (bytes != value.bytes)
-      fail(ErrorCode::invalid_argument, "weights '{}' have {} bytes, given {}", name, value.bytes,
-           bytes);
+    capi::required(name, "name");
     if (bytes && !data) fail(ErrorCode::invalid_argument, "argument 'data' is null");
-    if (bytes) std::memcpy(data, value.data, bytes);
+    s.read_weights(name, {data, bytes});
   });
 }
 

@@ -349,15 +349,16 @@ QueueManager& Session::create_queue_manager(size_t buffers,
   };
   QueueManager::Inputs inputs;
   QueueManager::Outputs outputs;
+  std::vector<std::pair<Stream*, std::shared_ptr<StreamCallback>>> served;
   for (Stream& s : inputs_)
     if (wanted(s, input_predicate, popef::TensorType::INPUT)) {
       inputs.push_back(std::make_shared<InputStreamQueue>(*s.anchor, buffers, timeout, timeout_ns));
-      set_callback(s, inputs.back());
+      served.emplace_back(&s, inputs.back());
     }
   for (Stream& s : outputs_)
     if (wanted(s, output_predicate, popef::TensorType::OUTPUT)) {
       outputs.push_back(std::make_shared<OutputStreamQueue>(*s.anchor, buffers));
-      set_callback(s, outputs.back());
+      served.emplace_back(&s, outputs.back());
     }
   if (telemetry_) {
     uint32_t index = 0;
@@ -368,7 +369,10 @@ QueueManager& Session::create_queue_manager(size_t buffers,
     for (const auto& q : inputs) publish(*q, false);
     for (const auto& q : outputs) publish(*q, true);
   }
-  queues_ = std::make_unique<QueueManager>(std::move(inputs), std::move(outputs));
+  auto made = std::make_unique<QueueManager>(std::move(inputs), std::move(outputs));
+  // Nothing below can fail, so an error above leaves the earlier queues in use.
+  for (auto& [stream, queue] : served) set_callback(*stream, std::move(queue));
+  queues_ = std::move(made);
   return *queues_;
 }
 
@@ -710,10 +714,13 @@ void Session::update_weights(std::string_view name, ConstTensorMemoryView value)
   s.next = 0;
 }
 
-ConstTensorMemoryView Session::weights(std::string_view name) const {
+void Session::read_weights(std::string_view name, TensorMemoryView value) const {
   const Stream& s = inputs_[input_with_data(name)];
+  if (value.bytes != s.bytes)
+    fail(ErrorCode::invalid_argument, "weights '{}' have {} bytes, given {}", name, s.bytes,
+         value.bytes);
   const std::lock_guard lock(run_mutex_);
-  return {s.data.data(), s.bytes};
+  if (s.bytes) std::memcpy(value.data, s.data.data(), s.bytes);
 }
 
 std::vector<device::InstructionProfile> Session::profile() const {

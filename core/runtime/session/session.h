@@ -174,8 +174,8 @@ class Session final : private device::Occupant {
   // not_found (no such input, or no data; with the inputs that have data in the message) and
   // invalid_argument (size).
   void update_weights(std::string_view name, ConstTensorMemoryView value);
-  // The current bytes, valid until the next update.
-  ConstTensorMemoryView weights(std::string_view name) const;
+  // Copies the current bytes to `value`. Throws the errors of update_weights().
+  void read_weights(std::string_view name, TensorMemoryView value) const;
 
   // Null if telemetry is off. The session counts runs and queues, and transfers through its
   // callbacks as requests. A caller that runs with pointers counts its requests itself.
