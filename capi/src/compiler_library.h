@@ -152,6 +152,9 @@ typedef struct poprt_compiler_library {
   // Passes the tables of kernels of libpoprt.so, a kernels::IsaBuilds, before any other function is
   // called. Returns 0 if the library was built for other tables.
   int (*borrow_kernels)(const void* isa_builds);
+  // Throws what adopt_plugin would throw because of the compiler's own passes, and registers
+  // nothing. The message does not name the library.
+  void (*check_plugin)(const struct poprt_plugin_contents* contents, poprt_library_error* error);
 } poprt_compiler_library;
 
 // The only symbol of the library. Static storage.

@@ -80,7 +80,7 @@ void check_complete(const fs::path& path) {
   }
 }
 
-void load_file(const std::string& path) {
+void load_file(const std::string& path, void (*check)(const poprt_plugin_contents&)) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
   if (error) fail(ErrorCode::not_found, "cannot be found: {}", error.message());
@@ -99,17 +99,18 @@ void load_file(const std::string& path) {
   library->path = real.string();
   library->hash = Sha256().add(MappedFile::open(real)->bytes()).finish();
   initialize(plugin, *library);
+  if (check) check(library->contents());
   add(std::move(library));
 }
 
 }  // namespace
 
-void load(const std::string& path) {
+void load(const std::string& path, void (*check)(const poprt_plugin_contents& contents)) {
   // Plug-ins are loaded one at a time, because init() may rely on that.
   static auto* const mutex = new std::mutex;
   const std::lock_guard lock(*mutex);
   try {
-    load_file(path);
+    load_file(path, check);
   } catch (const Error& e) {
     // The argument of load() is a path, so an invalid argument inside is an error of the file.
     const bool in_file = e.code() == ErrorCode::invalid_argument;

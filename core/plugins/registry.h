@@ -35,7 +35,8 @@ struct Library {
 
 // Loads a library and calls its init(). Has no effect if the library is loaded already. Throws the
 // errors of poprt_plugin_load (poprt/plugins.h), with the path at the beginning of the message.
-void load(const std::string& path);
+// `check` is null, or throws if the contents must not be registered.
+void load(const std::string& path, void (*check)(const poprt_plugin_contents& contents) = nullptr);
 // Loads the libraries of POPRT_PLUGINS that are not loaded yet. Throws like load(), with the
 // context POPRT_PLUGINS, so every call throws while a library cannot be loaded.
 void load_environment();

@@ -494,6 +494,48 @@ class OnDemandPopef : public OnDemand {
   }
 };
 
+TEST_F(OnDemandPopef, InvalidOptionsAreRefused) {
+  const std::string popef = compile(write(kProduct), "x", {2, 3}, with_source());
+  const auto refuses = [&](const char* text, auto change) {
+    poprt_compile_options o = on_demand();
+    change(o);
+    poprt_executable* made = nullptr;
+    poprt_error* error = poprt_executable_load(popef.c_str(), &o, &made);
+    EXPECT_EQ(poprt_error_get_code(error), POPRT_INVALID_ARGUMENT) << text;
+    EXPECT_NE(std::string(poprt_error_message(error)).find(text), std::string::npos)
+        << poprt_error_message(error);
+    poprt_error_free(error);
+    EXPECT_EQ(made, nullptr);
+  };
+  for (const int32_t number : {100, -1}) {
+    refuses("`winograd`", [&](auto& o) { o.winograd = static_cast<decltype(o.winograd)>(number); });
+    refuses("`precision`",
+            [&](auto& o) { o.precision = static_cast<decltype(o.precision)>(number); });
+  }
+  const poprt_input_shape unnamed{nullptr, nullptr, 0}, shapeless{"x", nullptr, 2};
+  const poprt_input_length unnamed_length{nullptr, 1};
+  const poprt_option nameless{nullptr, "1"}, worthless{"winograd", nullptr};
+  const char* const null_name[] = {nullptr};
+  const auto with = [](auto& pointer, size_t& count, const auto* list) {
+    pointer = list;
+    count = 1;
+  };
+  refuses("'input_shapes'",
+          [&](auto& o) { with(o.input_shapes, o.input_shape_count, (poprt_input_shape*)nullptr); });
+  refuses("'input_shapes[].name'",
+          [&](auto& o) { with(o.input_shapes, o.input_shape_count, &unnamed); });
+  refuses("'input_shapes[].shape'",
+          [&](auto& o) { with(o.input_shapes, o.input_shape_count, &shapeless); });
+  refuses("'input_lengths[].name'",
+          [&](auto& o) { with(o.input_lengths, o.input_length_count, &unnamed_length); });
+  refuses("'passes'", [&](auto& o) { with(o.passes, o.pass_count, null_name); });
+  refuses("'skip_passes'", [&](auto& o) { with(o.skip_passes, o.skip_pass_count, null_name); });
+  refuses("'outputs'", [&](auto& o) { with(o.outputs, o.output_count, null_name); });
+  refuses("'options'", [&](auto& o) { with(o.options, o.option_count, (poprt_option*)nullptr); });
+  refuses("'options[].name'", [&](auto& o) { with(o.options, o.option_count, &nameless); });
+  refuses("'options[].value'", [&](auto& o) { with(o.options, o.option_count, &worthless); });
+}
+
 TEST_F(OnDemandPopef, ItsSourceIsCompiledAtOtherShapes) {
   const std::string popef = compile(write(kProduct), "x", {2, 3}, with_source());
   const Executable executable = load(popef, on_demand());

@@ -12,6 +12,9 @@ static void loading_and_listing(void** state) {
   FAILS(poprt_plugin_load(PLUGINS "/libbroken_throws.so"), POPRT_INTERNAL, "licence");
   FAILS(poprt_plugin_load(PLUGINS "/libbroken_fails.so"), POPRT_UNAVAILABLE, "needs 2");
   FAILS(poprt_plugin_load(PLUGINS "/libbroken_twice.so"), POPRT_ALREADY_EXISTS, "added twice");
+  /* The compiler is not loaded yet, and a name of its own passes is refused all the same. */
+  FAILS(poprt_plugin_load(PLUGINS "/libbroken_pass.so"), POPRT_ALREADY_EXISTS,
+        "'constant_folding' is one of poprt's own");
   FAILS(poprt_plugin_list(NULL), POPRT_INVALID_ARGUMENT, "'out_text'");
   poprt_string* text = NULL;
   OK(poprt_plugin_list(&text));
@@ -25,6 +28,7 @@ static void loading_and_listing(void** state) {
   assert_non_null(strstr(poprt_string_data(text),
                          "{\"domain\": \"org.example\", \"name\": \"LeakyRelu\", \"version\": 1}"));
   assert_null(strstr(poprt_string_data(text), "broken"));
+  assert_null(strstr(poprt_string_data(text), "constant_folding"));
   poprt_string_free(text);
   OK(poprt_compiler_list_ops(&text));
   assert_non_null(strstr(poprt_string_data(text), "org.example.LeakyRelu"));

@@ -37,7 +37,6 @@
 #include "named_options.h"
 #include "opsets/convert.h"
 #include "option_lists.h"
-#include "plugins/registry.h"
 #include "poprt_options.h"
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/session/popef_file.h"
@@ -249,6 +248,7 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
     note.hash = hash_of(source, o);
     key = capi::cache_key(o, note.hash, name);
     if (auto model = cache->find(key)) {
+      static_cast<void>(compiler.take_kept());  // it is not needed, and has the size of the model
       if (o.progress) o.progress(1, "found in the cache", o.user_data);
       return with_options(model, o, note, std::move(files));
     }
@@ -512,7 +512,7 @@ poprt_error* poprt_compiler_create(const poprt_compile_options* options,
     const capi::NamedOptions named(o);
     check(o);
     if (const char* paths = capi::named_option(o, "custom_library_so_paths"))
-      for (const std::string& path : capi::library_paths(paths)) plugins::load(path);
+      for (const std::string& path : capi::library_paths(paths)) capi::load_plugin(path);
     auto compiler = std::make_unique<poprt_compiler>(o);
     compiler->check_models = named.check();
     compiler->compare_layers = named.precision_compare();
@@ -543,6 +543,8 @@ namespace {
 
 // Decides by the first bytes, or by the name if the file cannot be read.
 bool is_popef(const std::string& path) {
+  std::error_code failed;
+  if (!fs::is_regular_file(path, failed)) return path.ends_with(".popef");  // a FIFO would block
   std::array<char, 6> tag{};
   std::ifstream file(path, std::ios::binary);
   if (file.read(tag.data(), tag.size())) return std::string_view(tag.data(), 6) == "PopEF ";
@@ -555,13 +557,15 @@ bool compiles_on_demand(const poprt_compiler& compiler, bool loads) {
   const poprt_compile_options& o = compiler.options;
   const std::string_view shapes = o.shapes ? o.shapes : "";
   const bool estimates = capi::named_option(o, "estimate") != nullptr;
+  const char* const ir = capi::named_option(o, "serialize_ir");
+  const bool serializes = ir && std::string_view(ir) == "True";
   if (shapes == "on_demand" && estimates)
     fail(ErrorCode::unimplemented,
          "`estimate` is for a model at one shape, and `shapes` is on_demand: give fixed");
   if (!shapes.empty()) return shapes == "on_demand";
   // These options concern one executable, or inputs whose types are known after the compilation.
   return loads && !has_several_shapes(o) && o.input_length_count == 0 && !o.variable_weights &&
-         !o.after_pass && !estimates && !capi::named_option(o, "serialize_ir");
+         !o.after_pass && !estimates && !serializes;
 }
 
 std::unique_ptr<poprt_executable> compile_on_demand(std::unique_ptr<poprt_compiler> compiler,
@@ -595,6 +599,12 @@ std::unique_ptr<poprt_executable> compile_on_demand(std::unique_ptr<poprt_compil
 // demand. `given` has the cache.
 std::unique_ptr<poprt_executable> load_with_source(const std::string& path,
                                                    const poprt_compile_options& given) {
+  check(given);
+  if (given.option_count) capi::required(given.options, "options");
+  for (const poprt_option& option : std::span(given.options, given.option_count)) {
+    capi::required(option.name, "options[].name");
+    capi::required(option.value, "options[].value");
+  }
   auto made = std::make_unique<poprt_executable>(poprt_executable{runtime::open_popef(path)});
   try {
     const capi::OptionsOfFile of_file(*made->model, given, path);

@@ -78,7 +78,7 @@ struct poprt_compiler {
   // The model of the last conversion, for a compilation of the same file. Another thread may take
   // it.
   using Kept = std::unique_ptr<void, void (*)(void*)>;
-  static void release(void* kept) { poprt::capi::compiler_library().release(kept); }
+  static void release(void* kept) { poprt::capi::loaded_compiler().release(kept); }
   Kept take_kept() const {
     const std::lock_guard lock(mutex);
     return std::exchange(kept, Kept(nullptr, release));

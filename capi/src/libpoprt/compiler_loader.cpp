@@ -93,17 +93,47 @@ const poprt_compiler_library* load() {
   return compiler;
 }
 
+// Requires the mutex.
+void load_once(Loader& l) {
+  if (l.compiler) return;
+  l.compiler = load();
+  if (!l.log_level.empty()) l.compiler->set_log_level(l.log_level.c_str());
+  l.compiler->set_log_receiver(l.log_receiver);
+}
+
+// Returns null if the compiler is not installed or cannot be used.
+const poprt_compiler_library* installed_compiler() {
+  Loader& l = loader();
+  const std::lock_guard lock(l.mutex);
+  try {
+    load_once(l);
+  } catch (const Error&) {
+    return nullptr;
+  }
+  return l.compiler;
+}
+
 }  // namespace
+
+const poprt_compiler_library& loaded_compiler() noexcept {
+  Loader& l = loader();
+  const std::lock_guard lock(l.mutex);
+  return *l.compiler;
+}
+
+void load_plugin(const std::string& path) {
+  plugins::load(path, [](const poprt_plugin_contents& contents) {
+    const poprt_compiler_library* compiler = contents.pass_count ? installed_compiler() : nullptr;
+    if (compiler)
+      call([&](poprt_library_error* error) { compiler->check_plugin(&contents, error); });
+  });
+}
 
 const poprt_compiler_library& compiler_library() {
   plugins::load_environment();
   Loader& l = loader();
   const std::lock_guard lock(l.mutex);
-  if (!l.compiler) {
-    l.compiler = load();
-    if (!l.log_level.empty()) l.compiler->set_log_level(l.log_level.c_str());
-    l.compiler->set_log_receiver(l.log_receiver);
-  }
+  load_once(l);
   const std::vector<const plugins::Library*> libraries = plugins::libraries();
   for (; l.adopted < libraries.size(); l.adopted++) {
     const poprt_plugin_contents contents = libraries[l.adopted]->contents();

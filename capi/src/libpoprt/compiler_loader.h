@@ -13,6 +13,14 @@ namespace poprt::capi {
 // and the error. A later call tries again. Thread-safe.
 const poprt_compiler_library& compiler_library();
 
+// The compiler library that is loaded. A function that frees one of its objects uses it, because
+// compiler_library() may throw.
+const poprt_compiler_library& loaded_compiler() noexcept;
+
+// Loads a plug-in (plugins::load). If it has passes and the compiler is installed, the compiler
+// checks them first, so that nothing is registered which every later compilation would refuse.
+void load_plugin(const std::string& path);
+
 // A text that differs between builds of the compiler with the same version: the size of the library
 // and the time of its last change. Empty if the library cannot be found.
 std::string compiler_build();

@@ -1,12 +1,13 @@
 #include "poprt/plugins.h"
 
+#include "compiler_loader.h"
 #include "guard.h"
 #include "plugins/registry.h"
 
 using namespace poprt;
 
 poprt_error* poprt_plugin_load(const char* path) {
-  return capi::guard([&] { plugins::load(&capi::required(path, "path")); });
+  return capi::guard([&] { capi::load_plugin(&capi::required(path, "path")); });
 }
 
 poprt_error* poprt_plugin_list(poprt_string** out_text) {

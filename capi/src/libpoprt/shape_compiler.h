@@ -74,7 +74,7 @@ class ShapeCompiler {
  private:
   struct Imported {
     explicit Imported(void* m) : model(m) {}
-    ~Imported() { compiler_library().close_open_model(model); }
+    ~Imported() { loaded_compiler().close_open_model(model); }
     Imported(const Imported&) = delete;
     Imported& operator=(const Imported&) = delete;
     void* const model;

@@ -415,6 +415,7 @@ const poprt_compiler_library* poprt_compiler_library_table(void) {
       [](const void* builds) -> int {
         return kernels::borrow_isa_builds(*static_cast<const kernels::IsaBuilds*>(builds));
       },
+      capi::check_plugin,
   };
   return &table;
 }

@@ -153,22 +153,37 @@ void list_ops(const poprt_library_sink* sink, poprt_library_error* error) {
   });
 }
 
+namespace {
+
+void check_passes(const poprt_plugin_contents& contents) {
+  for (const poprt_pass& pass : std::span(contents.passes, contents.pass_count)) {
+    try {
+      passes::check_defaults(pass);
+    } catch (const Error& e) {  // the user's options are correct
+      fail(ErrorCode::failed_precondition, "{}", e.message());
+    }
+    for (const passes::PassDef* own : passes::all_passes())
+      if (passes::is_called(*own, pass.name))
+        fail(ErrorCode::already_exists, "pass '{}' is one of poprt's own, give yours another name",
+             pass.name);
+  }
+}
+
+}  // namespace
+
 void adopt_plugin(const poprt_plugin_contents* contents, poprt_library_error* error) {
   library_guard(error, [&] {
-    for (const poprt_pass& pass : std::span(contents->passes, contents->pass_count)) {
-      try {
-        passes::check_defaults(pass);
-      } catch (const Error& e) {  // the user's options are correct
-        fail(ErrorCode::failed_precondition, "plug-in '{}': {}", contents->path, e.message());
-      }
-      for (const passes::PassDef* own : passes::all_passes())
-        if (passes::is_called(*own, pass.name))
-          fail(ErrorCode::already_exists,
-               "plug-in '{}': pass '{}' is one of poprt's own, give yours another name",
-               contents->path, pass.name);
+    try {
+      check_passes(*contents);
+    } catch (const Error& e) {
+      fail(e.code(), "plug-in '{}': {}", contents->path, e.message());
     }
     plugins::adopt(*contents);
   });
+}
+
+void check_plugin(const poprt_plugin_contents* contents, poprt_library_error* error) {
+  library_guard(error, [&] { check_passes(*contents); });
 }
 
 }  // namespace poprt::capi

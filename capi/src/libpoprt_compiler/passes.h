@@ -71,6 +71,7 @@ void apply_passes(const poprt_library_source* source, const poprt_pass_call* pas
 void list_passes(const poprt_library_sink* sink, poprt_library_error* error);
 void list_ops(const poprt_library_sink* sink, poprt_library_error* error);
 void adopt_plugin(const poprt_plugin_contents* contents, poprt_library_error* error);
+void check_plugin(const poprt_plugin_contents* contents, poprt_library_error* error);
 void list_passes_json(const poprt_library_sink* sink, poprt_library_error* error);
 void sort_passes(const char* const* names, size_t count, const poprt_library_sink* sink,
                  poprt_library_error* error);
