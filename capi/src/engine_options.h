@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "option_lists.h"
 #include "popef/types.h"
 #include "poprt/compiler.h"
 #include "runtime/session/model_source.h"
@@ -19,6 +21,16 @@ namespace poprt::capi {
 struct Source {
   std::string name, hash;
 };
+
+// Returns the value of an option by name as it is recorded. Words are separated by blanks; if a
+// word contains a blank, as the name of an input may, a line feed ends each word instead.
+inline std::string recorded_value(std::string_view name, std::string value) {
+  if (value.find(' ') == std::string::npos || name == kGenerationOption)
+    std::ranges::replace(value, '\n', ' ');
+  else
+    value += '\n';
+  return value;
+}
 
 // Returns the given options that influence the file, with the names and order of
 // poprt_compile_options, then options by name without a field (those that tune a chip), then the
@@ -63,9 +75,7 @@ inline std::vector<popef::Option> engine_options(const poprt_compile_options& o,
     if (named.name == std::string_view("lowest_opset")) continue;  // only for ONNX
     // A file names the plug-ins that it needs, but not the path of their code.
     if (named.name == std::string_view("custom_library_so_paths")) continue;
-    std::string value = named.value;
-    std::ranges::replace(value, '\n', ' ');  // between words
-    add(named.name, true, std::move(value));
+    add(named.name, true, recorded_value(named.name, named.value));
   }
   add(runtime::kSourceName.data(), !source.name.empty(), source.name);
   add(runtime::kSourceHash.data(), true, source.hash);

@@ -137,15 +137,18 @@ void RecordedCompileOptions::add_by_name(const popef::Option& o, const OptionNam
       "enable_engine_caching",   "cache_path",       "opaque_blobs"};
   const std::string& name = o.name();
   if (std::ranges::count(kNeverRecorded, name) > 0) refuse_recorded(o);
+  // recorded_value() of engine_options.h
+  std::string value = o.value();
+  const bool lines = value.ends_with('\n');
+  if (lines) value.pop_back();
   if (bool several = false; option_names.find(name, several)) {
-    std::string value = o.value();
-    if (several) std::ranges::replace(value, ' ', '\n');
+    if (several && !lines) std::ranges::replace(value, ' ', '\n');
     named_.push_back({keep(name), keep(std::move(value))});
   } else if (name.starts_with(kPopart)) {
-    popart_options_ += fmt::format("{}={}\n", name.substr(kPopart.size()), o.value());
+    popart_options_ += fmt::format("{}={}\n", name.substr(kPopart.size()), value);
   } else {
     if (!option_names.is_compiler_field(name)) refuse_recorded(o);
-    compiler_options_ += fmt::format("{}={}\n", name, o.value());
+    compiler_options_ += fmt::format("{}={}\n", name, value);
   }
 }
 
