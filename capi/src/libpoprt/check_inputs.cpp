@@ -22,6 +22,14 @@ void copy(Tensor& to, const Values& from, Convert convert) {
   for (size_t i = 0; i < values.size(); i++) values[i] = convert(from[i]);
 }
 
+// The nearest whole number of 64 bits; 0 for NaN.
+int64_t whole_of(double x) {
+  constexpr double kLimit = 0x1p63;  // the numbers of 64 bits are below it
+  if (std::isnan(x)) return 0;
+  if (x >= kLimit) return INT64_MAX;
+  return x < -kLimit ? INT64_MIN : static_cast<int64_t>(x);
+}
+
 // Copies integers, conditions and 8-bit floats: the low bytes of a whole number. Elements of less
 // than a byte stay zero.
 void copy_bytes(Tensor& to, const Values& from) {
@@ -29,7 +37,7 @@ void copy_bytes(Tensor& to, const Values& from) {
   auto* bytes = static_cast<std::byte*>(to.mutable_data());
   for (size_t i = 0; width > 0 && i < from.size(); i++) {
     const bool is_set = to.dtype() == DType::boolean && from[i] != 0;
-    const int64_t whole = is_set ? 1 : static_cast<int64_t>(from[i]);
+    const int64_t whole = is_set ? 1 : whole_of(from[i]);
     std::memcpy(bytes + i * width, &whole, width);
   }
 }

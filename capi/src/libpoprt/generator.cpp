@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,11 +30,12 @@ struct poprt_sequence {
   std::shared_ptr<generate::Generator> generator;
   std::vector<int64_t> prompt;
   generate::SequenceOptions options;
-  std::shared_ptr<generate::Sequence> running;
+  std::shared_ptr<generate::Sequence> running;  // assigned with the mutex
   double log_probability = 0;
   std::vector<float> logits;        // while it waits
   bool changed = false;             // it has a prompt or options
   std::vector<std::byte> restored;  // a saved text; empty: none
+  std::mutex mutex;                 // of `running`, which any thread may cancel
 };
 
 namespace {
@@ -107,8 +109,18 @@ poprt_sequence& changeable(poprt_sequence* sequence) {
   poprt_sequence& s = not_started(sequence);
   if (!s.restored.empty())
     fail(ErrorCode::failed_precondition, "the sequence continues a saved text with its options");
-  s.changed = true;
   return s;
+}
+
+// Calls `apply` with a sequence that gets a prompt or an option. A sequence whose change failed can
+// still continue a saved text.
+template <class F>
+poprt_error* change(poprt_sequence* sequence, F&& apply) {
+  return capi::guard([&] {
+    poprt_sequence& s = changeable(sequence);
+    apply(s);
+    s.changed = true;
+  });
 }
 
 // A sequence that continues a saved text.
@@ -232,12 +244,18 @@ poprt_error* poprt_generator_new_sequence(poprt_generator* generator,
   return capi::guard([&] {
     const auto& g = capi::required(generator, "generator").generator;
     auto& out = capi::required(out_sequence, "out_sequence");
-    out = new poprt_sequence{g, {}, {}, nullptr, 0, {}, false, {}};
+    out = new poprt_sequence{g, {}, {}, nullptr, 0, {}, false, {}, {}};
   });
 }
 
 void poprt_sequence_free(poprt_sequence* sequence) {
-  if (sequence && sequence->running) sequence->running->cancel();
+  if (!sequence) return;
+  std::shared_ptr<generate::Sequence> running;
+  {
+    const std::lock_guard lock(sequence->mutex);
+    running = sequence->running;
+  }
+  if (running) running->cancel();
   delete sequence;
 }
 
@@ -269,8 +287,7 @@ poprt_error* poprt_generator_save(const poprt_generator* generator, const char* 
 }
 
 poprt_error* poprt_sequence_append(poprt_sequence* sequence, int64_t token) {
-  return capi::guard([&] {
-    poprt_sequence& s = changeable(sequence);
+  return change(sequence, [&](poprt_sequence& s) {
     check_token(s, token);
     const auto& encoder = s.generator->description().encoder;
     (encoder && encoder->ids ? s.options.source : s.prompt).push_back(token);
@@ -278,8 +295,7 @@ poprt_error* poprt_sequence_append(poprt_sequence* sequence, int64_t token) {
 }
 
 poprt_error* poprt_sequence_append_decoder(poprt_sequence* sequence, int64_t token) {
-  return capi::guard([&] {
-    poprt_sequence& s = changeable(sequence);
+  return change(sequence, [&](poprt_sequence& s) {
     if (!s.generator->description().encoder)
       fail(ErrorCode::invalid_argument, "the model has no encoder; append the token to the prompt");
     check_token(s, token);
@@ -288,8 +304,7 @@ poprt_error* poprt_sequence_append_decoder(poprt_sequence* sequence, int64_t tok
 }
 
 poprt_error* poprt_sequence_append_feature(poprt_sequence* sequence, double value) {
-  return capi::guard([&] {
-    poprt_sequence& s = changeable(sequence);
+  return change(sequence, [&](poprt_sequence& s) {
     const auto count = features_of(s);
     if (s.options.features.size() >= count)
       fail(ErrorCode::out_of_range, "the encoder takes {} features", count);
@@ -298,8 +313,7 @@ poprt_error* poprt_sequence_append_feature(poprt_sequence* sequence, double valu
 }
 
 poprt_error* poprt_sequence_read_features(poprt_sequence* sequence, const char* path) {
-  return capi::guard([&] {
-    poprt_sequence& s = changeable(sequence);
+  return change(sequence, [&](poprt_sequence& s) {
     const auto count = features_of(s);
     const Tensor read = read_npy(&capi::required(path, "path"));
     if (!is_float(read.dtype()) || static_cast<size_t>(read.count()) != count)
@@ -374,8 +388,7 @@ double poprt_sequence_score(const poprt_sequence* sequence) {
 }
 
 poprt_error* poprt_sequence_set_option(poprt_sequence* sequence, const char* name, double value) {
-  return capi::guard([&] {
-    poprt_sequence& s = changeable(sequence);
+  return change(sequence, [&](poprt_sequence& s) {
     const std::string_view wanted = &capi::required(name, "name");
     std::string names;
     for (const SequenceOption& option : kSequenceOptions) {
@@ -392,16 +405,14 @@ poprt_error* poprt_sequence_set_option(poprt_sequence* sequence, const char* nam
 }
 
 poprt_error* poprt_sequence_add_stop_token(poprt_sequence* sequence, int64_t token) {
-  return capi::guard([&] {
-    poprt_sequence& s = changeable(sequence);
+  return change(sequence, [&](poprt_sequence& s) {
     check_token(s, token);
     s.options.sampling.stop_tokens.push_back(token);
   });
 }
 
 poprt_error* poprt_sequence_add_bad_token(poprt_sequence* sequence, int64_t token) {
-  return capi::guard([&] {
-    poprt_sequence& s = changeable(sequence);
+  return change(sequence, [&](poprt_sequence& s) {
     check_token(s, token);
     s.options.sampling.bad_tokens.push_back(token);
   });
@@ -410,8 +421,12 @@ poprt_error* poprt_sequence_add_bad_token(poprt_sequence* sequence, int64_t toke
 poprt_error* poprt_sequence_start(poprt_sequence* sequence) {
   return capi::guard([&] {
     poprt_sequence& s = not_started(sequence);
-    s.running = s.restored.empty() ? s.generator->submit(s.prompt, s.options)
-                                   : s.generator->restore(s.restored);
+    auto running = s.restored.empty() ? s.generator->submit(s.prompt, s.options)
+                                      : s.generator->restore(s.restored);
+    {
+      const std::lock_guard lock(s.mutex);
+      s.running = std::move(running);
+    }
     s.restored = {};
   });
 }
@@ -440,7 +455,13 @@ poprt_error* poprt_sequence_finish_reason(poprt_sequence* sequence, poprt_string
 }
 
 void poprt_sequence_cancel(poprt_sequence* sequence) {
-  if (sequence && sequence->running) sequence->running->cancel();
+  if (!sequence) return;
+  std::shared_ptr<generate::Sequence> running;
+  {
+    const std::lock_guard lock(sequence->mutex);
+    running = sequence->running;
+  }
+  if (running) running->cancel();
 }
 
 poprt_error* poprt_sequence_wait_logits(poprt_sequence* sequence, int64_t timeout_ns,

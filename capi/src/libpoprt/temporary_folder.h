@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -17,10 +18,17 @@ namespace poprt::capi {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "poprt_XXXXXX").string();
+    std::error_code missing;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(missing);
+    if (missing) {
+      const char* given = std::getenv("TMPDIR");
+      fail(ErrorCode::not_found, "there is no folder '{}' for temporary files (TMPDIR): {}",
+           given ? given : "/tmp", missing.message());
+    }
+    std::string name = (folder / "poprt_XXXXXX").string();
     if (!mkdtemp(name.data()))
-      fail(ErrorCode::permission_denied, "cannot make a folder in '{}': {}",
-           std::filesystem::temp_directory_path().string(), std::strerror(errno));
+      fail(ErrorCode::permission_denied, "cannot make a folder in '{}': {}", folder.string(),
+           std::strerror(errno));
     path_ = name;
   }
   ~TemporaryFolder() {

@@ -150,8 +150,10 @@ void crop(poprt_outputs& outputs) {
         outputs.tensors,
         [name = std::string(t.name) + ":shape"](auto& o) { return name == o.name; });
     const auto is_size = [&](const poprt_tensor& s, const poprt_tensor& of) {
+      // Packed elements are not cropped, so the caller needs their sizes.
       return s.dtype == POPRT_DTYPE_S64 && s.rank == 1 &&
-             s.shape[0] == static_cast<int64_t>(of.rank);
+             s.shape[0] == static_cast<int64_t>(of.rank) &&
+             dtype_bits(static_cast<DType>(of.dtype)) >= 8;
     };
     // The companion is removed with the crop of its value.
     const std::string_view name = t.name;
@@ -165,13 +167,11 @@ void crop(poprt_outputs& outputs) {
     if (companion != outputs.tensors.end() && is_size(*companion, t)) {
       const Shape real = real_shape(t, *companion);
       const auto dtype = static_cast<DType>(t.dtype);
-      if (dtype_bits(dtype) >= 8) {
-        Shape& shape = outputs.shapes[t.index];
-        runtime::crop(static_cast<std::byte*>(t.data), dtype, shape, real);
-        shape = real;
-        cropped.shape = shape.data();
-        cropped.bytes = dtype_bytes(dtype, element_count(real));
-      }
+      Shape& shape = outputs.shapes[t.index];
+      runtime::crop(static_cast<std::byte*>(t.data), dtype, shape, real);
+      shape = real;
+      cropped.shape = shape.data();
+      cropped.bytes = dtype_bytes(dtype, element_count(real));
     }
     kept.push_back(cropped);
   }
