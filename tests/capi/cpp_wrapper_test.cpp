@@ -377,6 +377,44 @@ TEST(CppWrapper, KeepsWeightsVariableOnRequest) {
   EXPECT_EQ(value, back);
 }
 
+// Freeing a session calls its handlers, which the assignment therefore keeps until then.
+TEST(CppWrapper, AssignmentFreesTheSessionBeforeItsHandlers) {
+  struct Handler : StreamCallback {
+    explicit Handler(std::vector<std::string>& all) : events(all) {}
+    ~Handler() override { events.emplace_back("destroyed"); }
+    bool fetch(void*, size_t) noexcept override { return false; }
+    void interrupt() noexcept override { events.emplace_back("interrupted"); }
+    std::vector<std::string>& events;
+  };
+  std::vector<std::string> events;
+  Session session(std::vector<std::string>{DATA "/copies.popef"});
+  session.setUserOutputHandler("c", std::make_shared<Handler>(events));
+  session = Session(std::vector<std::string>{DATA "/weights.popef"});
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(std::count(events.begin(), events.end(), "destroyed"), 1);
+  EXPECT_EQ(events.back(), "destroyed");
+  std::vector<float> value(16);
+  session.readWeights("x", value.data(), 64);
+}
+
+TEST(CppWrapper, SeveralThreadsConnectASession) {
+  struct Sink : StreamCallback {
+    bool fetch(void*, size_t) noexcept override { return true; }
+  };
+  Session session(std::vector<std::string>{DATA "/copies.popef"});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; i++)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 100; round++) {
+        session.setUserOutputHandler("c", std::make_shared<Sink>());
+        session.createQueueManager(2, [](InputQueue&) {}, std::chrono::seconds(1));
+        session.disconnectAll();
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_NO_THROW(session.verifyConnected());
+}
+
 TEST(RuntimeConfig, HasTheDocumentedDefaults) {
   const RuntimeConfig c;
   EXPECT_EQ(c.runnerType, RunnerType::ModelRunner);

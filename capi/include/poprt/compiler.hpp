@@ -224,8 +224,9 @@ class Compiler {
     const Call call(options, {}, [&](const poprt_compile_options& o) {
       error = poprt_executable_load(path.c_str(), &o, &made);
     });
+    const auto executable = made ? std::make_shared<Executable>(made) : nullptr;
     call.check(error);
-    return std::make_shared<Executable>(made);
+    return executable;
   }
 
   static std::string listPasses() {

@@ -95,6 +95,11 @@ inline std::string format(const std::string& text, const Argument* arguments, st
     const std::string field = text.substr(i + 1, end - i - 1);
     const std::size_t colon = field.find(':');
     const std::string number = field.substr(0, colon);
+    // More digits are more than the arguments that a function can have.
+    const bool possible =
+        number.size() < 10 && number.find_first_not_of("0123456789") == number.npos;
+    if (!possible)
+      throw std::invalid_argument("the log message '" + text + "' has the field '" + field + "'");
     const std::size_t index =
         number.empty() ? next++ : static_cast<std::size_t>(std::stoul(number));
     if (index >= count)

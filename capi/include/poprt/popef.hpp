@@ -443,7 +443,9 @@ class Model {
 // Assembles the blobs of a reader by their links.
 class ModelBuilder {
  public:
-  explicit ModelBuilder(std::shared_ptr<const Reader> reader) : reader_(std::move(reader)) {}
+  explicit ModelBuilder(std::shared_ptr<const Reader> reader) : reader_(std::move(reader)) {
+    detail::given(reader_, "reader");
+  }
 
   // Creates the model of the only executable.
   std::shared_ptr<Model> createModel() const { return create(nullptr); }

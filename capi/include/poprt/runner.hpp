@@ -1,6 +1,9 @@
 // Runners: models on devices that compute requests.
 #pragma once
 
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -291,8 +294,9 @@ struct RunnerOptions {
     o.auto_reset = c.autoReset;
     o.flush_on_waiting_outputs = c.flushOnWaitingOutputs;
     o.is_batch_size_timeout_enabled = c.isBatchSizeTimeoutEnabled;
-    o.batch_size_timeout_ns = c.batchSizeTimeoutNS;
-    o.data_parallel_timeout_ns = c.dataParallelTimeoutNS;
+    // Without waiting, which is 1 ns because 0 means never.
+    o.batch_size_timeout_ns = std::max<int64_t>(c.batchSizeTimeoutNS, 1);
+    o.data_parallel_timeout_ns = std::max<int64_t>(c.dataParallelTimeoutNS, 1);
     o.request_tracepoints_buffer_size =
         c.requestTracepointsBufferSize == 0 ? -1 : c.requestTracepointsBufferSize;
     o.replication_factor = c.replicationFactor;
@@ -345,7 +349,8 @@ namespace impl {
 
 inline void setReplica(poprt_request_options& o, int64_t replica) {
   o.use_replica = replica >= 0;
-  o.replica = replica >= 0 ? static_cast<uint32_t>(replica) : 0;
+  // A number that is too large stays the number of no replica.
+  o.replica = replica < 0 ? 0 : static_cast<uint32_t>(std::min<int64_t>(replica, UINT32_MAX));
 }
 
 }  // namespace impl
@@ -437,6 +442,9 @@ inline bool isOnnx(const std::string& path) {
   for (size_t i = 0; named && i < 5; i++)
     if (const char c = path[path.size() - 5 + i]; c != kLower[i] && c != kUpper[i]) named = false;
   if (named) return true;
+  struct stat info;
+  // Opening a FIFO would wait. The error of the library names the path.
+  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (!file) return false;  // the error of the library names the path
   const int first = std::fgetc(file);

@@ -341,6 +341,14 @@ class Session {
     handle_.reset(made);
   }
 
+  Session(Session&&) = default;
+  // Frees the session that this object had while its handlers exist, because freeing it calls them.
+  Session& operator=(Session&& other) noexcept {
+    handle_ = std::move(other.handle_);
+    state_ = std::move(other.state_);
+    return *this;
+  }
+
   // Returns the same as Executable::getPopefModel(), made by the first call. The session keeps it:
   // references such as `model()->metadata.programFlow()` are valid as long as the session.
   std::shared_ptr<popef::Model> model() const {
@@ -363,7 +371,7 @@ class Session {
   void stop() { poprt_session_stop(handle_.get()); }
   // QueueManager::disconnectAll() of the session's queues, if it has any. Since 1.0.
   void disconnectAll() {
-    if (state_->queues) state_->queues->disconnectAll();
+    if (const auto queues = currentQueues()) queues->disconnectAll();
   }
 
   // Sets the callback of an anchor. Null removes it.
@@ -397,7 +405,7 @@ class Session {
     detail::check(poprt_session_run_programs(handle_.get(), indices.data(), indices.size()));
   }
 
-  // The callback must not throw. Earlier queues become invalid.
+  // The callback must not throw. Earlier queues become invalid, unless the call fails.
   QueueManager& createQueueManager(size_t numBuffers, TimeoutCallback timeout = {},
                                    std::chrono::nanoseconds timeoutNs = {},
                                    AnchorCallbackPredicate predicate = {}) {
@@ -419,10 +427,13 @@ class Session {
       o.predicate_data = &call_data;
     }
     poprt_queue_manager* manager = nullptr;
+    const std::lock_guard<std::mutex> one(state_->creating);
     detail::check(poprt_session_create_queue_manager(handle_.get(), &o, &manager));
     state_->timeout = std::move(timer);
-    state_->queues = std::make_unique<QueueManager>(manager);
-    return *state_->queues;
+    const auto queues = std::make_shared<QueueManager>(manager);
+    const std::lock_guard<std::mutex> lock(state_->changing);
+    state_->queues = queues;
+    return *queues;
   }
 
   // Takes a predicate for inputs and one for outputs, as Model Runtime does.
@@ -475,8 +486,10 @@ class Session {
   struct State {
     Anchors anchors;  // of the metadata
     PredicateCall call_data;
-    std::unique_ptr<TimeoutCallback> timeout;
-    std::unique_ptr<QueueManager> queues;
+    std::mutex creating;                       // held while queues are created
+    std::unique_ptr<TimeoutCallback> timeout;  // of the queues, guarded by `creating`
+    std::mutex changing;                       // guards the next two members
+    std::shared_ptr<QueueManager> queues;
     std::vector<std::shared_ptr<StreamCallback>> callbacks;
     std::mutex making;  // of the model
     std::shared_ptr<popef::Model> model;
@@ -526,8 +539,16 @@ class Session {
     };
     c.interrupt = [](void* self) { static_cast<StreamCallback*>(self)->interrupt(); };
     c.user_data = callback.get();
+    {
+      // Kept until the session is freed, and before it can be called.
+      const std::lock_guard<std::mutex> lock(state_->changing);
+      state_->callbacks.push_back(std::move(callback));
+    }
     detail::check(setter(handle_.get(), name.c_str(), &c));
-    state_->callbacks.push_back(std::move(callback));  // until the session is freed
+  }
+  std::shared_ptr<QueueManager> currentQueues() const {
+    const std::lock_guard<std::mutex> lock(state_->changing);
+    return state_->queues;
   }
 
   std::unique_ptr<State> state_;
