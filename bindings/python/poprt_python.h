@@ -32,6 +32,17 @@ inline PyObject* exception_class(int32_t code) {
   return found;
 }
 
+// Returns a text of the library for a message, a new reference or null with an exception set. The
+// library's texts are UTF-8, but those of other code may not be.
+inline PyObject* text_of(const char* text) {
+  return PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "replace");
+}
+
+// The same for a name, from which utf8() makes the same bytes again.
+inline PyObject* name_of(const char* name) {
+  return PyUnicode_DecodeUTF8(name, static_cast<Py_ssize_t>(std::strlen(name)), "surrogateescape");
+}
+
 inline void set_error(int32_t code, const char* given) {
   // Options are in backticks with their names in C. One of them has another name in Python.
   std::string message = given;
@@ -39,8 +50,7 @@ inline void set_error(int32_t code, const char* given) {
   if (const size_t at = message.find(kShapes); at != std::string::npos)
     message.replace(at, sizeof kShapes - 1, "`input_shape`");
   PyObject* type = exception_class(code);
-  PyObject* text =
-      PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace");
+  PyObject* text = text_of(message.c_str());
   if (type && text) PyErr_SetObject(type, text);
   Py_XDECREF(text);
 }
@@ -196,8 +206,7 @@ class Memory {
   bool call_converter(PyObject* value, const char* name, poprt_dtype dtype, bool writable,
                       PyObject* error) {
     const char* direction = writable ? "output" : bound ? "bound input" : "input";
-    PyObject* text =
-        PyUnicode_DecodeUTF8(name, static_cast<Py_ssize_t>(std::strlen(name)), "surrogateescape");
+    PyObject* text = name_of(name);
     if (!text) return false;
     PyObject* made = PyObject_CallFunction(converter, "OsNiO", value, direction, text,
                                            static_cast<int>(dtype), error);
@@ -422,18 +431,26 @@ struct poprt_python_run {
     Py_CLEAR(owner);
   }
 
+  // Returns the exception that is set, as an object.
+  static PyObject* taken_error() {
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    return value ? value : Py_NewRef(PyExc_RuntimeError);
+  }
+
   void notify_failure() {
     poprt_error* error = poprt_request_wait(request, 0);
     PyObject* type = poprt_python::exception_class(code);
-    PyObject* exception =
-        type ? PyObject_CallFunction(type, "s",
-                                     error ? poprt_error_message(error) : "the request failed")
-             : nullptr;
+    PyObject* text =
+        poprt_python::text_of(error ? poprt_error_message(error) : "the request failed");
+    PyObject* exception = type && text ? PyObject_CallOneArg(type, text) : nullptr;
+    Py_XDECREF(text);
     poprt_error_free(error);
-    if (!exception) {
-      PyErr_WriteUnraisable(callback);
-      exception = Py_NewRef(Py_None);
-    }
+    // None would report success, so the callback gets the error of making the exception.
+    if (!exception) exception = taken_error();
     notify(exception);
     Py_DECREF(exception);
   }
@@ -670,9 +687,14 @@ inline void on_pass(const char* pass, int64_t rewrites, double milliseconds, int
                     int64_t nodes_after, void* user_data) {
   const PyGILState_STATE state = PyGILState_Ensure();
   if (!progress_error) {
-    PyObject* result = PyObject_CallFunction(
-        static_cast<PyObject*>(user_data), "sLdLL", pass, static_cast<long long>(rewrites),
-        milliseconds, static_cast<long long>(nodes_before), static_cast<long long>(nodes_after));
+    PyObject* name = name_of(pass);  // of a plug-in, whose names may be any bytes
+    PyObject* result = name
+                           ? PyObject_CallFunction(static_cast<PyObject*>(user_data), "OLdLL", name,
+                                                   static_cast<long long>(rewrites), milliseconds,
+                                                   static_cast<long long>(nodes_before),
+                                                   static_cast<long long>(nodes_after))
+                           : nullptr;
+    Py_XDECREF(name);
     if (!result) keep_error();
     Py_XDECREF(result);
   }

@@ -91,19 +91,24 @@ inline int32_t accepts(const char* name, int32_t is_output, const uint32_t* prog
     else
       PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), index);
   }
+  PyObject* text = name_of(name);
   PyObject* result = nullptr;
-  if (list)
-    result = PyObject_CallFunction(session_dispatch, "iLsiO", static_cast<int>(kAccepts),
-                                   number(user_data), name, static_cast<int>(is_output != 0), list);
+  if (list && text)
+    result = PyObject_CallFunction(session_dispatch, "iLOiO", static_cast<int>(kAccepts),
+                                   number(user_data), text, static_cast<int>(is_output != 0), list);
+  Py_XDECREF(text);
   Py_XDECREF(list);
   return truth(result);
 }
 
 inline void timeout(const char* queue, void* user_data) {
   const Entered entered;
-  if (entered)
-    truth(PyObject_CallFunction(session_dispatch, "iLs", static_cast<int>(kTimeout),
-                                number(user_data), queue));
+  if (!entered) return;
+  PyObject* name = name_of(queue);
+  truth(name ? PyObject_CallFunction(session_dispatch, "iLO", static_cast<int>(kTimeout),
+                                     number(user_data), name)
+             : nullptr);
+  Py_XDECREF(name);
 }
 
 template <class Function>
@@ -141,8 +146,9 @@ struct QueuedArray {
     std::unique_ptr<QueuedArray> me(static_cast<QueuedArray*>(self));
     PyObject* callback = Py_NewRef(me->callback);
     me.reset();
-    PyObject* result = code ? PyObject_CallFunction(callback, "s", message)
-                            : PyObject_CallOneArg(callback, Py_None);
+    PyObject* text = code ? text_of(message) : Py_NewRef(Py_None);
+    PyObject* result = text ? PyObject_CallOneArg(callback, text) : nullptr;
+    Py_XDECREF(text);
     if (!result) PyErr_WriteUnraisable(callback);
     Py_XDECREF(result);
     Py_DECREF(callback);

@@ -274,7 +274,14 @@ def python_methods(functions):
         text = comment(f.document("python"), '        """', "        ", 120, '"""')
         lines += ["    @property"] if f.is_property() else []
         heads = ", ".join(["self", *(a.declared("python") for a in f.args)])
-        lines += [f"    def {name}({heads}) -> {f.result.type('python')}:", *text, f"        {value}", ""]
+        lines += [f"    def {name}({heads}) -> {f.result.type('python')}:", *text]
+        # A missing file is a FileNotFoundError, which depends on its name.
+        opened = [a for a in f.row.get("args", []) if a["type"] == "path"] if f.row.get("errors", {}).get("not_found") == "the file does not exist" else []
+        for a in opened:
+            path = f'_path("{a["name"]}", {a["name"]})'
+            lines += [f"        {a['name']} = {path}", f"        with _opening({a['name']}):"]
+            value = "    " + value.replace(path, a["name"])
+        lines += [f"        {value}", ""]
     return lines[:-1]
 
 

@@ -150,9 +150,14 @@ class Running:
 
 def destroy(raw: Any) -> None:
     """Frees a raw session, but not when the process exits, because a thread that releases the GIL then ends
-    immediately."""
+    immediately. Raises the exception of a handler that this calls."""
+    outer = getattr(_thread, "raised", None)  # of the call inside of which the session is freed
+    _thread.raised = None
     try:
         with Running(None):
             type(raw).__swig_destroy__(raw)
     except _errors.CancelledError:
         raw.thisown = False
+    raised, _thread.raised = getattr(_thread, "raised", None), outer
+    if raised is not None:
+        raise raised

@@ -128,7 +128,7 @@ class RunnerConfig(_TimedConfig):
     def _options(self, executable: Executable, keep: list[Any]) -> dict[str, Any]:
         """Returns the fields of poprt_runner_options. ``keep`` receives the objects to which they point."""
         wait = self._get("device_wait_config", DeviceWaitConfig(0, 1))
-        never: Callable[[int], int] = lambda ns: 0 if ns >= INT64_MAX else ns
+        never: Callable[[int], int] = lambda ns: 0 if ns >= INT64_MAX else max(ns, 1)  # 0 means never in C
         options = {
             "threads": self._get("threads", 0),
             "profile": int(self._get("profile", False)),
@@ -292,6 +292,8 @@ class RuntimeConfig(RunnerConfig):
 
     @property
     def _kind(self) -> str:  # type: ignore[override]
+        if self.runner_type == RunnerType.PackRunner:
+            raise InvalidArgumentError("RuntimeConfig: runner_type is PackRunner: give a PackRunnerConfig")
         return "fusion" if self.runner_type == RunnerType.ModelFusionRunner else "model"
 
 

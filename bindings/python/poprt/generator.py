@@ -15,7 +15,7 @@ import numpy as np
 from . import poprt_raw as _raw
 from ._keywords import keywords
 from ._onnx import package
-from .errors import DeadlineExceededError, FailedPreconditionError, _path
+from .errors import DeadlineExceededError, FailedPreconditionError, _opening, _path
 
 __all__ = ["Generator", "Sequence"]
 
@@ -138,7 +138,9 @@ class Sequence:
         NotFoundError (the file does not exist); InvalidArgumentError (it is not a complete .npy file of
         floating-point numbers, the number differs, or the encoder takes no features); FailedPreconditionError (the
         sequence has started, or continues a saved text). Since 1.0."""
-        self._open().read_features(_path("path", path))
+        path = _path("path", path)
+        with _opening(path):
+            self._open().read_features(path)
 
     def next_text(self) -> bool:
         """Whether a beam search has another text. The call waits for the end of the search and goes to that text, whose
@@ -159,7 +161,9 @@ class Sequence:
         have the same model and sizes. The time limit begins again. Raises NotFoundError (the file does not exist);
         DataLossError (the file is damaged or truncated); FailedPreconditionError (the sequence has started, or has a
         prompt or options; or the file is of another model, build or size). Since 1.0."""
-        self._open().restore(_path("path", path))
+        path = _path("path", path)
+        with _opening(path):
+            self._open().restore(path)
 
     @property
     def score(self) -> float:
@@ -260,9 +264,10 @@ class Generator:
                  cache_precision: str = ""):
         self._path = _path("model", model)
         self._tokenizer: Any = None
-        self._raw: Optional[_raw.RawGenerator] = _raw.RawGenerator.create(
-            self._path, max_length, slots, prefill, threads, reuse_prefixes, encoder_length,
-            ",".join(f"{past}={present}" for past, present in (states or {}).items()), cache_precision)
+        with _opening(self._path):
+            self._raw: Optional[_raw.RawGenerator] = _raw.RawGenerator.create(
+                self._path, max_length, slots, prefill, threads, reuse_prefixes, encoder_length,
+                ",".join(f"{past}={present}" for past, present in (states or {}).items()), cache_precision)
 
     def __repr__(self) -> str:
         return f"<Generator of {self._path!r}>"

@@ -11,6 +11,7 @@ import datetime
 import json
 import math
 import os
+import stat
 from typing import Any, Mapping, Optional, Sequence, SupportsIndex, TypeVar, Union, overload
 
 import numpy as np
@@ -28,7 +29,7 @@ from ._runner_config import (DO_NOT_WAIT as DO_NOT_WAIT, INT64_MAX as INT64_MAX,
                              RuntimeConfig, replica_number)
 from ._statistics import BucketStatistics, Latency, ReplicaStatistics, RunnerStatistics, Tracepoint
 from .compiler import Compiler, CompilerOptions, Executable, Shapes, _shapes_by_name, options_of, shapes_text
-from .errors import InvalidArgumentError, NotFoundError
+from .errors import DataLossError, InvalidArgumentError, NotFoundError
 
 __all__ = ["AnyConfig", "BaseRunner", "Binding", "BucketStatistics", "DataDesc", "Device", "DeviceManager", "DeviceWaitConfig",
            "HostConcatConfig", "HostConcatRunner", "HostConcatRunnerConfig", "InputDesc", "InputMemoryView",
@@ -121,7 +122,11 @@ class _OutputPlan:
         made = dict(outputs)
         for name, size in self.sizes.items():
             if size in outputs and outputs[size].shape == (outputs[name].ndim,):  # one batch: several batches have several sizes
-                made[name] = outputs[name][tuple(slice(n) for n in made.pop(size).tolist())]
+                whole, real = outputs[name], made.pop(size).tolist()
+                for axis, (n, most) in enumerate(zip(real, whole.shape)):
+                    if not 0 <= n <= most:  # the outputs come from a file
+                        raise DataLossError(f"output '{name}' has a size of {n} along dimension {axis}, at most {most} is possible")
+                made[name] = whole[tuple(slice(n) for n in real)]
         return made
 
 
@@ -394,9 +399,11 @@ def _is_model(given: object) -> bool:
         if str(os.fspath(given)).lower().endswith(".onnx"):
             return True
         try:
+            if not stat.S_ISREG(os.stat(given).st_mode):  # opening a FIFO would wait
+                return False
             with open(given, "rb") as file:
                 given = file.read(1)
-        except OSError:
+        except (OSError, ValueError):
             return False  # the error of the library names the path
     if isinstance(given, (bytes, bytearray, memoryview)):
         return 0 < len(given) and bytes(given[:1]) < b" "
@@ -494,8 +501,8 @@ class ModelRunner(Runner):
         self.metadata = executable.metadata
         self._check_types = bool(config._get("validate_io_params", True))
         keep: list[Any] = []
-        self._keep = keep
         self._raw = config._make(executable, keep)
+        self._raw.kept = keep  # bindings and runs refer to the raw runner, which may outlive this object
 
 
 class ModelFusionRunner(ModelRunner):
@@ -506,6 +513,7 @@ class ModelFusionRunner(ModelRunner):
         config = RuntimeConfig() if config is None else config
         if not isinstance(config, RuntimeConfig):
             raise TypeError(f"expected a RuntimeConfig, given {type(config).__name__}")
+        config = copy.copy(config)
         config.runner_type = RunnerType.ModelFusionRunner
         super().__init__(popef, config, compiler_options=compiler_options)
 

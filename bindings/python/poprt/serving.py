@@ -18,7 +18,7 @@ from ._describe import DataType
 from ._onnx import package
 from .compiler import CompilerOptions, Executable
 from .errors import InvalidArgumentError, NotFoundError
-from .runtime import Runner, RuntimeConfig, _is_model
+from .runtime import Runner, RuntimeConfig, _opened
 
 __all__ = ["Predictor", "RayPredictor", "export_saved_model", "kserve_model", "predict_batch_udf", "ray_deployment"]
 
@@ -38,7 +38,7 @@ class Predictor:
     PopEF file has one shape and its rows affect each other. Any thread may call it. Since 1.0."""
 
     def __init__(self, model: Model, *, threads: int = 0, compiler_options: Optional[CompilerOptions] = None):
-        executable = Executable.load(model, compiler_options) if _is_model(model) else Executable(model)
+        executable = _opened(model, RuntimeConfig(), compiler_options)
         config = RuntimeConfig(threads=threads)
         refusal = ""
         if all(size >= 0 for d in executable.get_inputs() for size in d.shape):  # otherwise shapes are compiled on demand
@@ -100,7 +100,10 @@ def predict_batch_udf(model: Model, *, batch_size: int = 256, threads: int = 1,
     described = Predictor(model, threads=threads, compiler_options=compiler_options)
     elements = {"float16": types.FloatType, "float32": types.FloatType, "float64": types.DoubleType, "bool": types.BooleanType,
                 "int8": types.ByteType, "uint8": types.ShortType, "int16": types.ShortType, "uint16": types.IntegerType,
-                "int32": types.IntegerType, "uint32": types.LongType, "int64": types.LongType, "uint64": types.LongType}
+                "int32": types.IntegerType, "uint32": types.LongType, "int64": types.LongType}
+    for d in described.outputs:
+        if str(d.numpy_data_type()) not in elements:  # LongType would make large numbers negative
+            raise InvalidArgumentError(f"output '{d.name}': Spark has no type for elements of {d.numpy_data_type()}")
     fields = [types.StructField(d.name, types.ArrayType(elements[str(d.numpy_data_type())]())) for d in described.outputs]
     names = [d.name for d in described.inputs]
     single = fields[0].name if len(fields) == 1 else ""

@@ -147,6 +147,13 @@ class Data(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, "RuntimeConfig.flush_by_name: expected a pair of dicts"):
                 affine(batching_dim=0, flush_by_name=wrong)
 
+    def test_a_fifo_is_not_opened(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model")
+            os.mkfifo(path)
+            with self.assertRaises(errors.Error):
+                Runner(path)
+
     def test_bind_checks_arguments_immediately(self):
         x, y = counting(2, 4), np.empty((2, 4), np.float32)
         for inputs, outputs, kind, message in (

@@ -1,9 +1,11 @@
 """Runner configuration, and the runners other than ModelRunner, by their documented names."""
 
 import asyncio
+import gc
 import os
 import threading
 import unittest
+import weakref
 from concurrent import futures
 
 import numpy as np
@@ -48,6 +50,34 @@ class DynamicBatch(unittest.TestCase):
         y = np.empty_like(x)
         runner.execute({}, {"y": y})
         np.testing.assert_array_equal(y, 2 * x + 1)
+
+    def test_memory_that_pads_is_kept_by_bindings_and_runs(self):
+        def made(use):
+            pad = np.zeros((4, 4), np.float32)
+            runner = Runner(affine(4), RuntimeConfig(batching_dim=0, timeout_ns=1000, threads=1,
+                                                     flush_by_name=({"x": pad}, {"y": np.zeros((4, 4), np.float32)})))
+            return weakref.ref(pad), use(runner)
+
+        x, y = np.ones((1, 4), np.float32), np.empty((1, 4), np.float32)
+        pad, binding = made(lambda runner: runner.bind({"x": x}, {"y": y}))
+        gc.collect()
+        self.assertIsNotNone(pad())
+        binding()
+        np.testing.assert_array_equal(y, 2 * x + 1)
+        del binding
+        gc.collect()
+        self.assertIsNone(pad())
+        pad, future = made(lambda runner: runner.execute_async({"x": x + 1}, {"y": y}))
+        future.wait(60)
+        np.testing.assert_array_equal(y, 2 * (x + 1) + 1)
+
+    def test_configurations_are_not_changed(self):
+        config = RuntimeConfig(threads=1)
+        with self.assertRaises(poprt.errors.Error):
+            poprt.runtime.ModelFusionRunner(affine(2), config).run({"x": np.ones((3, 3, 3), np.float32)})
+        self.assertEqual(config.runner_type, poprt.runtime.RunnerType.ModelRunner)
+        with self.assertRaisesRegex(poprt.errors.InvalidArgumentError, "give a PackRunnerConfig"):
+            ModelRunner(affine(2), RuntimeConfig(runner_type=poprt.runtime.RunnerType.PackRunner))
 
     def test_replicas_take_devices(self):
         runner = Runner(affine(2), RuntimeConfig(replication_factor=2, threads=1))

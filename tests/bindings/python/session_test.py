@@ -311,6 +311,24 @@ class Sessions(SessionCase):
         with self.assertRaises(KeyError):
             self.session(output_predicate=fail)
 
+    def test_close_raises_the_exception_of_a_handler(self):
+        class Broken:
+            def fetch(self, _):
+                return False
+
+            def interrupt(self):
+                raise KeyError("raised by the test")
+
+        for close in (Session.close, Session.__del__):
+            session = Session(self.affine, SessionConfig(threads=1))
+            session.setUserInputHandler("x", Broken())
+            with self.assertRaisesRegex(KeyError, "raised by the test"):
+                close(session)
+            other = self.session()  # its calls do not raise the exception
+            self.assertTrue(other.isLoaded())
+            other.stop()
+            other.close()
+
     def test_scenario_38_weights(self):
         session = self.session(compiled("weights.onnx", constant_weights=False))
         self.assertEqual([d.name for d in session.getUserInputAnchors()], ["x"])

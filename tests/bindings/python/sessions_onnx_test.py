@@ -1,5 +1,6 @@
 """Sessions, back ends, front ends and layer_precision_compare, as published programs use them."""
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -51,6 +52,24 @@ class SharedBatches(unittest.TestCase):
         wanted = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
         with self.softmax(1) as runner:
             np.testing.assert_allclose(runner.run({"x": x})["y"], wanted, rtol=1e-5)
+
+
+class FailedRuns(unittest.TestCase):
+    def test_the_name_of_a_node_may_be_long(self):
+        """Asynchronous runs fail with the message of the library, in which a long name is shortened."""
+        model = m.make([node("Reshape", ["x", "s"], ["y"], name="\u00e9" * 2000)], {"x": ["n", 4]}, {"y": [3, "k"]},
+                       {"s": np.array([3, -1], np.int64)})
+        runner = poprt.runtime.Runner(model, poprt.runtime.RuntimeConfig(threads=1))
+        wrong, y = {"x": np.ones((5, 4), np.float32)}, {"y": np.zeros((3, 4), np.float32)}
+        for run in (lambda: runner.execute(wrong, y), lambda: runner.execute_async(wrong, y).wait(60),
+                    lambda: asyncio.run(runner.submit(wrong, y))):
+            with self.assertRaises(poprt.errors.Error) as caught:
+                run()
+            self.assertIn("\u00e9\u00e9\u00e9 ... ", str(caught.exception))
+            self.assertNotIn("\ufffd", str(caught.exception))
+        right = {"x": np.ones((3, 4), np.float32)}
+        runner.execute_async(right, y).wait(60)
+        np.testing.assert_array_equal(y["y"], right["x"])
 
 
 class Sessions(unittest.TestCase):

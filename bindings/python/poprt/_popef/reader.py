@@ -6,7 +6,7 @@ import contextlib
 import enum
 import os
 import threading
-from typing import Any, Callable, Iterator, TypeVar, Union
+from typing import Any, Callable, Iterator, Sequence, TypeVar, Union
 
 import numpy as np
 
@@ -106,6 +106,12 @@ class BlobReader:
         return f"{type(self).__name__}({self.name!r}, {self.getAvailableReadSize()} bytes)"
 
 
+def _shaped(elements: np.ndarray[Any, Any], shape: Sequence[int], packed: Sequence[int] = (-1,)) -> np.ndarray[Any, Any]:
+    """Returns the elements in their shape. Elements smaller than a byte are packed, so they have the bytes' shape instead."""
+    whole = int(np.prod(shape, dtype=np.int64)) == elements.size
+    return elements.reshape(shape if whole or not elements.size else packed)
+
+
 class ExecutableReader(BlobReader):
     def executable(self) -> bytes:
         """Returns a copy of the decompressed bytes of the program. ``data()`` does not copy."""
@@ -143,7 +149,7 @@ class TensorReader(BlobReader):
     def data(self) -> np.ndarray[Any, Any]:
         """The value in place, read-only, without a copy."""
         info = self.info.tensorInfo()
-        return self._bytes().view(numpy_dtype(info.dataType())).reshape(info.shape())
+        return _shaped(self._bytes().view(numpy_dtype(info.dataType())), info.shape())
 
 
 class FeedReader(BlobReader):
@@ -156,8 +162,8 @@ class FeedReader(BlobReader):
 
     def data(self) -> np.ndarray[Any, Any]:
         """All tensors in place, read-only. The first dimension is their number."""
-        info = self.info.tensorInfo()
-        return self._bytes().view(numpy_dtype(info.dataType())).reshape([self.info.numTensors(), *info.shape()])
+        info, count = self.info.tensorInfo(), self.info.numTensors()
+        return _shaped(self._bytes().view(numpy_dtype(info.dataType())), [count, *info.shape()], [count, -1])
 
 
 _Blob = TypeVar("_Blob", bound=BlobReader)
