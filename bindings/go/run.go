@@ -78,7 +78,8 @@ func (r *Runner) Run(inputs ...Tensor) (map[string]*Output, error) {
 		if t.shaped {
 			dtype = a.DType
 		}
-		tensors.Add(a.Name, int64(uintptr(at)), t.bytes, int(dtype), append(t.shape, 0), int64(len(t.shape)))
+		dimensions := append(make([]int64, 0, len(t.shape)+1), t.shape...) // a copy: the shape may be a part of the caller's slice
+		tensors.Add(a.Name, int64(uintptr(at)), t.bytes, int(dtype), append(dimensions, 0), int64(len(t.shape)))
 	}
 	pins.pin(keep)
 	defer runtime.KeepAlive(&pins)

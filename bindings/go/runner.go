@@ -242,6 +242,9 @@ func newRunner(executable *Executable, options *RunnerOptions,
 		o.Set_device(device)
 	}
 	for replica, device := range options.ReplicaDevices {
+		if device == nil {
+			return nil, invalid(fmt.Sprintf("ReplicaDevices: the device of replica %d is nil", replica))
+		}
 		raw, err := device.h.acquire()
 		if err != nil {
 			return nil, err
@@ -500,8 +503,11 @@ func (b *Binding) Execute() error {
 	}
 }
 
+// waiting are the options of a call that waits for its result: its batch does not wait for those of other calls.
+var waiting = RequestOptions{AtOnce: true}
+
 func (b *Binding) executeQueued() error {
-	c := b.Go(nil)
+	c := b.GoWith(waiting, nil)
 	<-c.over
 	return c.Error
 }
@@ -673,7 +679,7 @@ func (b *Binding) ExecuteContext(ctx context.Context) error {
 	if ctx.Done() == nil {
 		return b.Execute()
 	}
-	c := b.Go(nil)
+	c := b.GoWith(waiting, nil)
 	select {
 	case <-c.over:
 		return c.Error

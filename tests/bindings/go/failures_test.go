@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -116,4 +117,57 @@ func TestPredicatesOfQueuesMayPanic(t *testing.T) {
 	})
 	must(s.NewQueueManager(nil))
 	ok(t, s.VerifyConnected())
+}
+
+// A call that waits for its result does not wait for the batches of other calls, however it is submitted.
+func TestCallsThatWaitDoNotWaitForOtherBatches(t *testing.T) {
+	r := must(poprt.NewRunner(affine(t), &poprt.RunnerOptions{BatchesPerStep: 3, Timeout: -1}))
+	defer r.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	x, y := iota8(1), make([]float32, 8)
+	b := must(r.Bind([]poprt.Tensor{poprt.Named("x", x)}, []poprt.Tensor{poprt.Named("y", y)}))
+	for _, execute := range []func() error{
+		b.Execute,
+		func() error { return b.ExecuteContext(ctx) },
+		func() error { return b.Replica(0).Execute() },
+	} {
+		clear8(y)
+		ok(t, execute())
+		twicePlusOne(t, x, y)
+	}
+	var group sync.WaitGroup
+	for i := 0; i < 16; i++ { // more than run on threads
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			outputs, err := r.Run(poprt.Named("x", x))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			twicePlusOne(t, x, must(poprt.Values[float32](outputs["y"])))
+		}()
+	}
+	group.Wait()
+}
+
+func clear8(y []float32) {
+	for i := range y {
+		y[i] = 0
+	}
+}
+
+func TestADeviceOfAReplicaIsNil(t *testing.T) {
+	_, err := poprt.NewRunner(affine(t), &poprt.RunnerOptions{ReplicaDevices: map[int64]*poprt.Device{0: nil}})
+	fails(t, err, poprt.InvalidArgument, "replica 0")
+}
+
+// The shape of a tensor may be a part of a longer slice.
+func TestRunDoesNotWriteTheShapeOfTheCaller(t *testing.T) {
+	r := runner(t, affine(t))
+	sizes := []int64{2, 4, 7, 9}
+	outputs := must(r.Run(poprt.Shaped("x", iota8(0), sizes[:2]...)))
+	twicePlusOne(t, iota8(0), must(poprt.Values[float32](outputs["y"])))
+	equal(t, sizes, []int64{2, 4, 7, 9})
 }

@@ -259,10 +259,11 @@ static raw_outputs* raw_outputs_for(raw_runner* runner, const raw_tensors& input
   *error = poprt_outputs_create(runner, inputs.list.data(), inputs.list.size(), &made);
   return made;
 }
-// Like raw_submit(); `outputs` must exist until the request is done.
+// Like raw_submit(), for a caller that waits; `outputs` must exist until the request is done.
 static int64_t raw_submit_tensors(raw_runner* runner, const raw_tensors& inputs, raw_outputs* outputs, int64_t id,
                                   poprt_result* error) {
   raw_request_options options;
+  options.at_once = 1;  // the caller waits
   options.callback = poprt_go::Completions::on_done;
   options.user_data = poprt_shim::pointer(id);
   poprt_request* request = nullptr;

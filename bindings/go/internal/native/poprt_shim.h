@@ -4,6 +4,7 @@
 // language's string.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -106,7 +107,8 @@ namespace poprt_shim {
 
 inline void set_replica(poprt_request_options& options, int64_t replica) {
   options.use_replica = replica >= 0;
-  options.replica = replica >= 0 ? static_cast<uint32_t>(replica) : 0;
+  // A number that is too large stays the number of no replica.
+  options.replica = replica < 0 ? 0 : static_cast<uint32_t>(std::min<int64_t>(replica, UINT32_MAX));
 }
 
 }  // namespace poprt_shim
