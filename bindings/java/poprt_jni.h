@@ -61,31 +61,24 @@ class Longs {
   std::vector<jlong> many_;
 };
 
-// The JNIEnv of this thread. A thread of the library is attached once, as a daemon, until it ends:
-// attaching for each call costs twenty times the call.
+// The JNIEnv of this thread, which is requested each time because a thread of the user may detach
+// and attach itself between two calls. A thread of the library is attached once, as a daemon, until
+// it ends: attaching for each call costs twenty times the call.
 inline JNIEnv* env() {
   struct Attached {
-    JNIEnv* env = nullptr;
     bool mine = false;
-    Attached() {
-      void* found = nullptr;
-      if (vm->GetEnv(&found, JNI_VERSION_1_8) == JNI_OK) {
-        env = static_cast<JNIEnv*>(found);
-        return;
-      }
-      char name[] = "poprt";
-      JavaVMAttachArgs args = {JNI_VERSION_1_8, name, nullptr};
-      if (vm->AttachCurrentThreadAsDaemon(&found, &args) == JNI_OK) {
-        env = static_cast<JNIEnv*>(found);
-        mine = true;
-      }
-    }
     ~Attached() {
       if (mine) vm->DetachCurrentThread();
     }
   };
   static thread_local Attached attached;
-  return attached.env;
+  void* found = nullptr;
+  if (vm->GetEnv(&found, JNI_VERSION_1_8) == JNI_OK) return static_cast<JNIEnv*>(found);
+  char name[] = "poprt";
+  JavaVMAttachArgs args = {JNI_VERSION_1_8, name, nullptr};
+  if (vm->AttachCurrentThreadAsDaemon(&found, &args) != JNI_OK) return nullptr;
+  attached.mine = true;
+  return static_cast<JNIEnv*>(found);
 }
 
 // Clears a pending exception. The Java side catches exceptions of users; this is for others, such
@@ -108,16 +101,24 @@ inline void done(int32_t code, const char* message, void* user_data) {
   e->DeleteGlobalRef(callback);
 }
 
-// A poprt_write_fn.
+// A poprt_write_fn. A buffer of Java has less than 2 GiB, so the data is passed in parts.
 inline int32_t write(const void* data, size_t size, void* user_data) {
+  constexpr size_t kPart = size_t{1} << 30;
   JNIEnv* e = env();
   if (!e) return 1;  // the virtual machine is ending
-  jobject buffer = e->NewDirectByteBuffer(const_cast<void*>(data), static_cast<jlong>(size));
-  jboolean go_on = JNI_FALSE;
-  if (buffer) go_on = e->CallBooleanMethod(static_cast<jobject>(user_data), write_method, buffer);
-  if (e->ExceptionCheck()) go_on = JNI_FALSE;
-  clear(e);
-  e->DeleteLocalRef(buffer);
+  auto* from = static_cast<char*>(const_cast<void*>(data));
+  jboolean go_on = JNI_TRUE;
+  do {
+    const size_t part = size < kPart ? size : kPart;
+    jobject buffer = e->NewDirectByteBuffer(from, static_cast<jlong>(part));
+    go_on = JNI_FALSE;
+    if (buffer) go_on = e->CallBooleanMethod(static_cast<jobject>(user_data), write_method, buffer);
+    if (e->ExceptionCheck()) go_on = JNI_FALSE;
+    clear(e);
+    e->DeleteLocalRef(buffer);
+    from += part;
+    size -= part;
+  } while (go_on && size > 0);
   return go_on ? 0 : 1;
 }
 

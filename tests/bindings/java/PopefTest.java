@@ -460,6 +460,11 @@ class PopefTest extends Scenarios {
       assertEquals(ByteBuffer.wrap(code), model.executable().map());
       model.close();
     }
+    IOException broken = new IOException("broken");
+    PoprtException caused =
+        assertThrows(PoprtException.class, () -> PopefReader.open(new BrokenChannel(broken)));
+    assertSame(broken, caused.getCause());
+    assertFalse(caused.getMessage().isEmpty());
     SeekableByteChannel closed = Files.newByteChannel(file);
     closed.close();
     UncheckedIOException e = assertThrows(UncheckedIOException.class, () -> PopefReader.open(closed));
@@ -524,5 +529,52 @@ class PopefTest extends Scenarios {
 
   private static PopefError kind(org.junit.jupiter.api.function.Executable call) {
     return assertThrows(PoprtException.class, call).popefError();
+  }
+
+  /** A channel whose data cannot be read. */
+  private static final class BrokenChannel implements SeekableByteChannel {
+    private final IOException error;
+
+    BrokenChannel(IOException error) {
+      this.error = error;
+    }
+
+    @Override
+    public int read(ByteBuffer into) throws IOException {
+      throw error;
+    }
+
+    @Override
+    public int write(ByteBuffer from) throws IOException {
+      throw error;
+    }
+
+    @Override
+    public long position() {
+      return 0;
+    }
+
+    @Override
+    public SeekableByteChannel position(long position) {
+      return this;
+    }
+
+    @Override
+    public long size() {
+      return 1000;
+    }
+
+    @Override
+    public SeekableByteChannel truncate(long size) {
+      return this;
+    }
+
+    @Override
+    public boolean isOpen() {
+      return true;
+    }
+
+    @Override
+    public void close() {}
   }
 }

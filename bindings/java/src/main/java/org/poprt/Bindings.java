@@ -169,7 +169,8 @@ public final class Bindings implements AutoCloseable {
 
   private synchronized void bind(String name, int index, Buffer memory, boolean input) {
     check(name, index, memory, input);
-    String key = (input ? "in " : "out ") + (name != null ? name : "#" + index);
+    // Names may be any text, so keys of positions have another beginning.
+    String key = (input ? "in" : "out") + (name != null ? " named " + name : " at " + index);
     Staged staged =
         memory.isDirect() ? null : new Staged(key, memory, Memory.allocate(Memory.bytes(memory)));
     Buffer used = staged == null ? memory : staged.direct;

@@ -229,7 +229,19 @@ public class ModelRunner implements AutoCloseable {
     Anchor anchor = null;
     for (Anchor input : inputs) if (input.name().equals(name)) anchor = input;
     DataType type = tensor.dataType();
-    if (type == null) {
+    long[] shape = tensor.shape();
+    int rank = shape.length;
+    DataType wanted = anchor == null ? null : anchor.dataType();
+    boolean complex =
+        wanted == DataType.C64 && type == DataType.F32
+            || wanted == DataType.C128 && type == DataType.F64;
+    if (complex && rank > 0 && shape[rank - 1] == 2) { // the two parts of a number
+      type = wanted;
+      rank--;
+    } else if (wanted != null && wanted.bits() < 8 && type == DataType.S8) {
+      type = null; // packed elements: the bytes have no shape to compare
+      rank = 0;
+    } else if (type == null) {
       Bindings.check(anchor, tensor.buffer(), true);
       if (anchor != null) type = anchor.dataType();
     } else if (anchor != null && Bindings.carries(anchor.dataType(), type)) {
@@ -238,14 +250,13 @@ public class ModelRunner implements AutoCloseable {
     Buffer memory = tensor.buffer();
     if (!memory.isDirect()) memory = Memory.staged(memory);
     kept.add(memory);
-    long[] shape = tensor.shape();
     tensors.add(
         name,
         Memory.address(memory),
         Memory.bytes(memory),
         flat || type == null ? 0 : type.number(),
         shape,
-        shape.length);
+        rank);
   }
 
   private static Tensor copy(RawOutputs made, long i) {

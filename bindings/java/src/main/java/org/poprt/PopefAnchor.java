@@ -105,7 +105,7 @@ public final class PopefAnchor {
   public long byteSize() {
     long bits = dataType.bits();
     for (long dimension : shape) bits = Math.multiplyExact(bits, dimension);
-    return bits / 8;
+    return bits / 8 + (bits % 8 == 0 ? 0 : 1);
   }
 
   /**

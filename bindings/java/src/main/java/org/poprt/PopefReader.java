@@ -90,9 +90,11 @@ public final class PopefReader implements AutoCloseable {
     } catch (IOException e) {
       raw.delete();
       throw new UncheckedIOException(e);
+    } catch (PoprtException e) {
+      raw.delete();
+      throw source.thrown == null ? e : e.causedBy(source.thrown);
     } catch (RuntimeException e) {
       raw.delete();
-      if (source.thrown != null) e.initCause(source.thrown);
       throw e;
     }
     return new PopefReader(raw);

@@ -17,12 +17,16 @@ public final class PoprtException extends RuntimeException {
   private final PopefError popefError;
 
   PoprtException(ErrorCode code, String message) {
-    this(code, PopefError.NONE, message, true);
+    this(code, PopefError.NONE, message, null, true);
   }
 
   private PoprtException(
-      ErrorCode code, PopefError popefError, String message, boolean withStackTrace) {
-    super(message, null, true, withStackTrace);
+      ErrorCode code,
+      PopefError popefError,
+      String message,
+      Throwable cause,
+      boolean withStackTrace) {
+    super(message, cause, true, withStackTrace);
     this.code = code;
     this.popefError = popefError;
   }
@@ -30,7 +34,18 @@ public final class PoprtException extends RuntimeException {
   /** Called by the native code. */
   static PoprtException of(int code, int popefError, byte[] message) {
     return new PoprtException(
-        ErrorCode.of(code), PopefError.of(popefError), spellOptions(Utf8.string(message)), true);
+        ErrorCode.of(code),
+        PopefError.of(popefError),
+        spellOptions(Utf8.string(message)),
+        null,
+        true);
+  }
+
+  /** The same error with a cause. initCause() cannot set it, because the constructor has. */
+  PoprtException causedBy(Throwable cause) {
+    PoprtException made = new PoprtException(code, popefError, getMessage(), cause, true);
+    made.setStackTrace(getStackTrace());
+    return made;
   }
 
   /**
@@ -40,7 +55,7 @@ public final class PoprtException extends RuntimeException {
    */
   static PoprtException ofRun(int code, byte[] message) {
     return new PoprtException(
-        ErrorCode.of(code), PopefError.NONE, spellOptions(Utf8.string(message)), false);
+        ErrorCode.of(code), PopefError.NONE, spellOptions(Utf8.string(message)), null, false);
   }
 
   /** Replaces the library's name {@code `batch_size`} by {@code batchSize}. */

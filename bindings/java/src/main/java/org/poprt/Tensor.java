@@ -32,8 +32,7 @@ public final class Tensor {
    * A tensor of a buffer, which is only copied if it is on the heap.
    *
    * @param buffer elements row by row, from its position to its limit
-   * @param shape dimensions, which a run compares with those of the input; for a scalar {@code new
-   *     long[0]}, because a call without dimensions selects {@link #of(Object)}
+   * @param shape dimensions, which a run compares with those of the input; none for a scalar
    * @return the tensor
    */
   public static Tensor of(Buffer buffer, long... shape) {
@@ -44,12 +43,15 @@ public final class Tensor {
    * A tensor of an array, or of nested arrays of equal length: {@code float[][]} has two
    * dimensions. Its elements are copied.
    *
-   * @param array of float, double, byte, short, int, long or boolean, in any number of dimensions
+   * @param array of float, double, byte, short, int, long or boolean, in any number of dimensions;
+   *     the last dimension of complex numbers has two elements; or a buffer of a scalar, because the
+   *     compiler selects this method for a buffer without dimensions
    * @return the tensor
    * @throws IllegalArgumentException if it is not such an array, or its rows differ in length
    */
   public static Tensor of(Object array) {
     Objects.requireNonNull(array, "array");
+    if (array instanceof Buffer) return of((Buffer) array, new long[0]);
     int rank = 0;
     Class<?> type = array.getClass();
     while (type.isArray()) {
@@ -169,7 +171,9 @@ public final class Tensor {
   }
 
   /**
-   * Its elements as an array with its dimensions, such as a {@code float[][]}.
+   * Its elements as an array with its dimensions, such as a {@code float[][]}. The last dimension of
+   * complex numbers has two elements. Elements smaller than a byte are packed, so that their bytes
+   * have one dimension.
    *
    * @param <T> the array's type
    * @param type such as {@code float[][].class}
@@ -184,17 +188,29 @@ public final class Tensor {
       rank++;
       element = element.getComponentType();
     }
-    if (rank != shape.length || !element.isPrimitive() || !holds(element))
+    long[] sizes = sizes();
+    if (rank != sizes.length || !element.isPrimitive() || !holds(element))
       throw new PoprtException(
           ErrorCode.INVALID_ARGUMENT,
           "the tensor is " + this + ", requested " + type.getSimpleName());
     int[] dimensions = new int[rank];
-    for (int i = 0; i < rank; i++) dimensions[i] = Math.toIntExact(shape[i]);
+    for (int i = 0; i < rank; i++) dimensions[i] = Math.toIntExact(sizes[i]);
     Object made = Array.newInstance(element, dimensions);
     Buffer from =
         buffer instanceof ByteBuffer ? ((ByteBuffer) buffer).duplicate() : duplicate(buffer);
-    get(made, 0, from);
+    get(made, sizes, 0, from);
     return type.cast(made);
+  }
+
+  /** The dimensions of an array of the elements. */
+  private long[] sizes() {
+    if (dataType == DataType.C64 || dataType == DataType.C128) {
+      long[] sizes = Arrays.copyOf(shape, shape.length + 1);
+      sizes[shape.length] = 2;
+      return sizes;
+    }
+    boolean packed = dataType != null && dataType.bits() < 8;
+    return packed ? new long[] {buffer.remaining()} : shape;
   }
 
   private boolean holds(Class<?> element) {
@@ -214,9 +230,9 @@ public final class Tensor {
     return ((ShortBuffer) buffer).duplicate();
   }
 
-  private void get(Object to, int d, Buffer from) {
-    if (d + 1 < shape.length) {
-      for (int i = 0; i < shape[d]; i++) get(Array.get(to, i), d + 1, from);
+  private static void get(Object to, long[] sizes, int d, Buffer from) {
+    if (d + 1 < sizes.length) {
+      for (int i = 0; i < sizes[d]; i++) get(Array.get(to, i), sizes, d + 1, from);
       return;
     }
     if (to instanceof float[]) ((FloatBuffer) from).get((float[]) to);
@@ -226,7 +242,7 @@ public final class Tensor {
     if (to instanceof short[]) ((ShortBuffer) from).get((short[]) to);
     if (to instanceof byte[]) ((ByteBuffer) from).get((byte[]) to);
     if (to instanceof boolean[])
-      for (int i = 0; i < shape[d]; i++) ((boolean[]) to)[i] = ((ByteBuffer) from).get() != 0;
+      for (int i = 0; i < sizes[d]; i++) ((boolean[]) to)[i] = ((ByteBuffer) from).get() != 0;
   }
 
   /** A description such as {@code f32[2,4]}. */

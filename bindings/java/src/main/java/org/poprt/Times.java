@@ -6,12 +6,15 @@ import java.time.Duration;
 final class Times {
   private Times() {}
 
-  /** Converts a time; a time that is too long becomes the longest one. */
+  /**
+   * Converts a time; a time that is too long becomes the longest one. The smallest number is never
+   * returned, because some options have another meaning for it.
+   */
   static long nanos(Duration time) {
     try {
-      return time.toNanos();
+      return Math.max(time.toNanos(), -Long.MAX_VALUE);
     } catch (ArithmeticException e) {
-      return time.isNegative() ? Long.MIN_VALUE : Long.MAX_VALUE;
+      return time.isNegative() ? -Long.MAX_VALUE : Long.MAX_VALUE;
     }
   }
 }
