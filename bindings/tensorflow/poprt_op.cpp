@@ -61,6 +61,8 @@ TF_Code code_of(poprt_error_code code) {
     case POPRT_DATA_LOSS: return TF_DATA_LOSS;
     case POPRT_DEADLINE_EXCEEDED: return TF_DEADLINE_EXCEEDED;
     case POPRT_CANCELLED: return TF_CANCELLED;
+    case POPRT_ABORTED: return TF_ABORTED;
+    case POPRT_UNKNOWN: return TF_UNKNOWN;
     default: return TF_INTERNAL;
   }
 }

@@ -12,10 +12,8 @@
 namespace poprt::triton {
 namespace {
 
-constexpr uint32_t kApiMajor = 1;  // versions of Triton's backend interface
-// The oldest that is accepted. Triton before 23.10 has it, but does not define
-// TRITONBACKEND_RequestIsCancelled, so the library cannot be loaded there.
-constexpr uint32_t kApiMinor = 10;
+constexpr uint32_t kApiMajor = 1;   // versions of Triton's backend interface
+constexpr uint32_t kApiMinor = 10;  // the oldest that is accepted
 
 // Options that the server gives to every backend.
 constexpr std::string_view kServerOptions[] = {"auto-complete-config", "backend-directory",

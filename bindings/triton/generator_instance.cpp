@@ -45,7 +45,8 @@ void add_values(Request& request, size_t output, const std::vector<T>& values) {
 
 bool is_cancelled(const Request& request) {
   bool cancelled = false;
-  check(TRITONBACKEND_RequestIsCancelled(request.handle(), &cancelled));
+  if (TRITONBACKEND_RequestIsCancelled)
+    check(TRITONBACKEND_RequestIsCancelled(request.handle(), &cancelled));
   return cancelled;
 }
 

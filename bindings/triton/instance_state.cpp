@@ -122,8 +122,13 @@ InstanceState::InstanceState(ModelState& model, TRITONBACKEND_ModelInstance* ins
 }
 
 InstanceState::~InstanceState() {
-  if (later_) poprt_runner_stop(runner_.get());  // requests that wait for their shape are cancelled
-  later_.reset();
+  if (later_) {
+    poprt_runner_stop(runner_.get());  // requests that wait for their shape are cancelled
+    // Tasks use the pointer until the destructor has joined their thread, and reset() would set it
+    // to null first.
+    delete later_.get();
+    static_cast<void>(later_.release());
+  }
   timer_.reset();
   runner_.reset();
   model_.return_device(device_id_);

@@ -29,7 +29,8 @@ Request::Request(TRITONBACKEND_Request* request) : request_(request) {
 
 void Request::read(const Specs& inputs, const Specs& outputs, size_t required, bool batch) {
   bool cancelled = false;
-  check(TRITONBACKEND_RequestIsCancelled(request_, &cancelled));
+  if (TRITONBACKEND_RequestIsCancelled)
+    check(TRITONBACKEND_RequestIsCancelled(request_, &cancelled));
   if (cancelled) throw serving::Error(POPRT_CANCELLED, "the client cancelled the request");
   read_deadline();
   inputs_.assign(inputs.size(), std::nullopt);

@@ -133,10 +133,10 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputCount(TRITONBACKEND_Request* requ
                                                      uint32_t* count);
 TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request* request, uint32_t index,
                                                     const char** name);
-TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request* request,
-                                                     bool* cancelled);
-// Servers with an older interface do not have these three, whose addresses are then null.
+// Servers with an older interface do not have these four, whose addresses are then null.
 #define POPRT_TRITON_OPTIONAL __attribute__((weak))
+POPRT_TRITON_OPTIONAL TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(
+    TRITONBACKEND_Request* request, bool* cancelled);
 POPRT_TRITON_OPTIONAL TRITONSERVER_Error* TRITONBACKEND_RequestParameterCount(
     TRITONBACKEND_Request* request, uint32_t* count);
 POPRT_TRITON_OPTIONAL TRITONSERVER_Error* TRITONBACKEND_RequestParameter(
