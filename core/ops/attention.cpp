@@ -59,6 +59,7 @@ Sizes sizes_of(const ir::Node& node) {
   }
   if (k[0] != s.batch || v[0] != s.batch || s.kv_heads < 1 || s.q_heads % s.kv_heads)
     bad("batch or heads do not fit");
+  if (node.input(5) && !node.input(4)) bad("past_value is given without past_key");
   if (node.input(4)) {
     const Shape& past = node.input(4)->shape();
     if (past.size() != 4) bad("past_key must have four dimensions");

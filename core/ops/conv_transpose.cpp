@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "kernels/calls/conv_transpose_generic.h"
 #include "ops/common/axes.h"
 #include "ops/common/cost.h"
@@ -27,7 +28,10 @@ void infer(InferContext& ctx) {
         (x.shape[1] >= 0 && x.shape[1] != w.shape[0]))
       ctx.fail_input("input {} in {} groups does not fit weights {}", shape_string(x.shape), group,
                      shape_string(w.shape));
-    y[1] = w.shape[1] * group;
+    y[1] = checked_mul(w.shape[1], group);
+    if (ctx.has(2) && ctx.in(2).is_static() && ctx.in(2).shape != Shape{y[1]})
+      ctx.fail_input("bias {} does not fit weights {} in {} groups", shape_string(ctx.in(2).shape),
+                     shape_string(w.shape), group);
     const auto out = transposed_window_of(ctx.node, spatial_of(x.shape), spatial_of(w.shape)).out;
     std::copy(out.begin(), out.end(), y.begin() + 2);
   }

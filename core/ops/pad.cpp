@@ -41,6 +41,10 @@ std::optional<Pads> pads_of(const Context& ctx, size_t rank) {
   if (pads.size() != 2 * axes.size())
     fail(ErrorCode::invalid_argument, "{}: {} pads for {} axes", node.describe(), pads.size(),
          axes.size());
+  constexpr int64_t kMostPad = INT64_C(1) << 60;  // sums of pads and sizes do not overflow
+  for (const int64_t pad : pads)
+    if (pad < -kMostPad || pad > kMostPad)
+      fail(ErrorCode::invalid_argument, "{}: a pad of {} is out of range", node.describe(), pad);
   Pads p{std::vector<int64_t>(rank), std::vector<int64_t>(rank)};
   for (size_t i = 0; i < axes.size(); i++) {
     p.begin[axes[i]] = pads[i];

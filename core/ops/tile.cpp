@@ -23,10 +23,12 @@ std::optional<std::vector<int64_t>> repeats_of(const Context& ctx, size_t rank) 
   if (one_axis) {
     const auto axis = ints(2);
     if (!axis) return std::nullopt;
+    if (first->size() != 1 || axis->size() != 1)
+      fail(ErrorCode::invalid_argument, "{}: tiles and axis should be one number, found {} and {}",
+           ctx.node.describe(), first->size(), axis->size());
     repeats.assign(rank, 1);
-    if (first->size() == 1 && axis->size() == 1)
-      repeats[static_cast<size_t>(normalize_axis((*axis)[0], static_cast<int64_t>(rank)))] =
-          (*first)[0];
+    repeats[static_cast<size_t>(normalize_axis((*axis)[0], static_cast<int64_t>(rank)))] =
+        (*first)[0];
   }
   if (repeats.size() != rank)
     fail(ErrorCode::invalid_argument, "{}: {} repeats for a rank of {}", ctx.node.describe(),

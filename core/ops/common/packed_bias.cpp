@@ -19,6 +19,9 @@ struct PaddedBias {
 
 program::BufferId pack_bias(LowerContext& ctx, const Tensor& bias, int64_t n, int64_t padded,
                             float scale) {
+  if (bias.dtype() != DType::f32 || n > padded || (bias.count() != 1 && bias.count() != n))
+    fail(ErrorCode::invalid_argument, "{}: bias {} of {} does not fit {} columns",
+         ctx.node.describe(), shape_string(bias.shape()), dtype_name(bias.dtype()), n);
   return ctx.pack(DType::f32, {padded}, {{bias}, PaddedBias{static_cast<size_t>(n), scale}});
 }
 

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "kernels/calls/conv_transpose_phases.h"
 #include "kernels/common/pack_conv.h"
+#include "kernels/common/transposed_phases.h"
 #include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/fused_activation.h"
@@ -18,6 +19,27 @@ namespace {
 constexpr std::string_view kOutputShape = "output_shape";
 
 bool has_phases(const ir::Node& node) { return node.find_attr(kOutputShape) != nullptr; }
+
+// The attributes of a form with phases. A file may contain any lists.
+struct PhaseWindow {
+  std::vector<int64_t> strides, dilations, pads;
+};
+
+PhaseWindow phase_window_of(const ir::Node& node) {
+  PhaseWindow w{node.ints_attr("strides", {1, 1}), node.ints_attr("dilations", {1, 1}),
+                node.ints_attr("pads", {0, 0, 0, 0})};
+  constexpr int64_t kMost = INT64_C(1) << 31;
+  const auto in = [](std::span<const int64_t> list, int64_t least, int64_t most) {
+    return std::ranges::all_of(list, [=](int64_t v) { return v >= least && v <= most; });
+  };
+  // The pads at the end follow from the shape of the result.
+  if (w.strides.size() != 2 || w.dilations.size() != 2 || w.pads.size() != 4 ||
+      !in(w.strides, 1, kernels::kMostPhases) || !in(w.dilations, 1, kMost) ||
+      !in(std::span(w.pads).first(2), 0, kMost))
+    fail(ErrorCode::invalid_argument, "{}: strides, dilations or pads are out of range",
+         node.describe());
+  return w;
+}
 
 void infer(InferContext& ctx) {
   const ir::ValueType &x = ctx.in(0), &w = ctx.in(1);
@@ -38,6 +60,8 @@ void infer(InferContext& ctx) {
     const auto out = ctx.node.ints_attr(kOutputShape);
     if (out.size() != 2 || (group > 1 && (w.shape[0] / group % 16 || w.shape[1] % 16)))
       ctx.fail_unsupported("groups require multiples of 16 channels, and outputs two dimensions");
+    if (out[0] < 0 || out[1] < 0) ctx.fail_input("output_shape is {}", shape_string(out));
+    phase_window_of(ctx.node);
     return ctx.out(0, x.dtype, {x.shape[0], (channels + 15) / 16, out[0], out[1], 16});
   }
   if (ctx.node.ints_attr("strides", {1, 1}) !=
@@ -95,9 +119,7 @@ void lower_phases(LowerContext& ctx, const Tensor& weights) {
   const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
   const int64_t groups = ctx.node.int_attr("group", 1);
   const kernels::ConvWeights w = weights_of(weights, groups);
-  const auto strides = ctx.node.ints_attr("strides", {1, 1});
-  const auto dilations = ctx.node.ints_attr("dilations", {1, 1});
-  const auto pads = ctx.node.ints_attr("pads", {0, 0, 0, 0});
+  const auto [strides, dilations, pads] = phase_window_of(ctx.node);
   PhaseWeights form{groups,
                     {x[2], y[2], w.kh, strides[0], dilations[0], pads[0]},
                     {x[3], y[3], w.kw, strides[1], dilations[1], pads[1]},

@@ -58,9 +58,11 @@ calls::NarrowProducts narrow_products(const LowerContext& ctx) {
 void lower_narrow(LowerContext& ctx, const Tensor& w, bool transposed, int64_t k, int64_t n) {
   const Tensor *scales = ctx.constant(4), *zeros = ctx.constant(5);
   const int64_t block = ctx.node.int_attr("block_size", 0);
-  if (is_float(w.dtype()) ? ctx.has(5) || (scales && scales->dtype() != DType::f32)
-                          : !scales || scales->dtype() != DType::f32 || (ctx.has(5) && !zeros) ||
-                                !is_narrow_block(w.dtype(), block))
+  const bool fits = is_float(w.dtype())
+                        ? !ctx.has(5) && (!scales || scales->dtype() == DType::f32)
+                        : scales && scales->dtype() == DType::f32 && (!ctx.has(5) || zeros) &&
+                              is_narrow_block(w.dtype(), block);
+  if (!fits || block < 0 || block > INT32_MAX)
     ctx.fail_unsupported("scales or zero points do not fit the weights");
   NarrowMatmul p;
   p.matrix = {.k = k, .n = n, .by_k = transposed ? 1 : n, .by_n = transposed ? k : 1};

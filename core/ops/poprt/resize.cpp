@@ -19,6 +19,10 @@ ResizeSpec spec_of(const ir::Node& node, const Shape& in) {
   if (!fits(scales.size()) || !fits(sizes.size()) || (scales.empty() && sizes.empty()))
     fail(ErrorCode::invalid_argument, "{}: expected scales [h, w] or sizes [h, w]",
          node.describe());
+  constexpr int64_t kMostSize = 1'000'000'000;
+  for (const int64_t size : sizes)
+    if (size < 0 || size > kMostSize)
+      fail(ErrorCode::invalid_argument, "{}: size {} is out of range", node.describe(), size);
   for (size_t i = 0; i < 2; i++) {
     ResizeAxis a;
     a.axis = 2 + i;

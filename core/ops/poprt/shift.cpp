@@ -8,19 +8,27 @@
 namespace poprt::ops::poprt_shift_op {
 namespace {
 
+size_t axis_of(const ir::Node& node, const Shape& x) {
+  return static_cast<size_t>(
+      normalize_axis(node.int_attr("axis", 0), static_cast<int64_t>(x.size())));
+}
+
+// `slots` is limited because the state has that many copies of the result.
 void infer(InferContext& ctx) {
   const ir::ValueType& x = ctx.in(1);
+  const int64_t length = ctx.node.int_attr("length", 0), slots = ctx.node.int_attr("slots", 1);
+  constexpr int64_t kMostSlots = 1 << 20;
+  if (length < 0 || slots < 1 || slots > kMostSlots)
+    ctx.fail_input("length is {} and slots {}", length, slots);
   if (!x.is_static()) return ctx.out_dtype(0, x.dtype);
   Shape shape = x.shape;
-  const auto axis = static_cast<size_t>(
-      normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(shape.size())));
-  shape[axis] = ctx.node.int_attr("length", 0);
+  shape[axis_of(ctx.node, shape)] = length;
   ctx.out(0, x.dtype, std::move(shape));
 }
 
 void lower(LowerContext& ctx) {
   const Shape &x = ctx.in_shape(1), &y = ctx.out_shape();
-  const auto axis = static_cast<size_t>(ctx.node.int_attr("axis", 0));
+  const size_t axis = axis_of(ctx.node, x);
   const int64_t slots = ctx.node.int_attr("slots", 1);
   Shape all = y;
   all.insert(all.begin(), slots);

@@ -299,5 +299,98 @@ TEST(RefusedInputs, ALoopsResultsHaveItsConstantCount) {
   EXPECT_EQ(shape_of(Tensor::scalar<int64_t>(3), true), (Shape{kUnknownDim, 2}));
 }
 
+TEST(RefusedInputs, TheBiasOfConvTransposeHasAnElementForEachChannel) {
+  for (const int64_t group : {1, 2})
+    for (const Shape& bias : {Shape{}, Shape{1}, Shape{3}, Shape{4, 1}, Shape{4 * group}}) {
+      const NodeCase c{.op = "ConvTranspose",
+                       .attributes = {{"group", group}},
+                       .inputs = {floats({1, 4, 1, 1}), floats({4, 4, 2, 2}), floats(bias)},
+                       .runtime = {0}};
+      EXPECT_EQ(refusal_of(c).find("does not fit weights [4,4,2,2]") != std::string::npos,
+                bias != Shape{4 * group})
+          << refusal_of(c);
+    }
+}
+
+TEST(RefusedInputs, TheBiasOfALinearLayerHasAnElementForEachColumn) {
+  for (const Shape& bias : {Shape{2}, Shape{5}, Shape{0}, Shape{1}, Shape{3}}) {
+    const NodeCase c{.op = "Linear",
+                     .inputs = {floats({2, 4}), floats({4, 3}), floats(bias)},
+                     .runtime = {0},
+                     .domain = "poprt"};
+    if (bias == Shape{3} || bias == Shape{1})
+      EXPECT_NO_THROW(test::run_node(c));
+    else
+      EXPECT_THROW(test::run_node(c), Error) << shape_string(bias);
+  }
+}
+
+TEST(RefusedInputs, PhasesOfBlockedConvTransposeHaveAWindowOfTwoAxes) {
+  using Sizes = std::vector<int64_t>;
+  const auto refusal = [](const char* key, Sizes list) {
+    NodeCase c{.op = "ConvTranspose",
+               .attributes = {{"output_shape", Sizes{8, 8}}, {"strides", Sizes{2, 2}}},
+               .inputs = {floats({1, 1, 4, 4, 16}), floats({16, 16, 3, 3})},
+               .runtime = {0},
+               .domain = "poprt"};
+    c.attributes[key] = std::move(list);
+    return refusal_of(c);
+  };
+  EXPECT_EQ(refusal("dilations", {1, 1}), "");
+  EXPECT_EQ(refusal("pads", {0, 1, 0, -1}), "");
+  for (const Sizes& list : {Sizes{}, Sizes{1}, Sizes{0, 1}, Sizes{1, -1}, Sizes{1, INT64_MAX}})
+    for (const char* key : {"strides", "dilations"})
+      EXPECT_NE(refusal(key, list).find("out of range"), std::string::npos) << key;
+  for (const Sizes& list : {Sizes{}, Sizes{1, 1}, Sizes{-1, 0, 0, 0}, Sizes{0, INT64_MAX, 0, 0}})
+    EXPECT_NE(refusal("pads", list).find("out of range"), std::string::npos);
+  EXPECT_NE(refusal("output_shape", {8, -1}), "");
+}
+
+TEST(RefusedInputs, TheNumbersOfAShiftAreInRange) {
+  const auto refusal = [](int64_t axis, int64_t length, int64_t slots) {
+    return refusal_of({.op = "Shift",
+                       .attributes = {{"axis", axis}, {"length", length}, {"slots", slots}},
+                       .inputs = {Tensor::scalar(int32_t{0}), floats({2, 3})},
+                       .runtime = {0, 1},
+                       .domain = "poprt"});
+  };
+  EXPECT_EQ(refusal(-1, 4, 1), "");
+  EXPECT_NE(refusal(2, 4, 1), "");
+  EXPECT_NE(refusal(0, -1, 1), "");
+  EXPECT_NE(refusal(0, 4, 0), "");
+  EXPECT_NE(refusal(0, 4, INT64_MAX), "");
+}
+
+TEST(RefusedInputs, PadsAreInRange) {
+  for (const int64_t pad : {INT64_MIN, INT64_MAX, INT64_MIN + 1}) {
+    const NodeCase c{.op = "Pad", .inputs = {floats({3}), test::ints({pad, 0})}, .runtime = {0}};
+    EXPECT_NE(refusal_of(c).find("out of range"), std::string::npos) << refusal_of(c);
+  }
+}
+
+TEST(RefusedInputs, APastValueNeedsAPastKey) {
+  const NodeCase c{.op = "Attention",
+                   .opset = 23,
+                   .inputs = {floats({1, 1, 2, 4}), floats({1, 1, 2, 4}), floats({1, 1, 2, 4}),
+                              Tensor(), Tensor(), floats({1, 1, 2, 4})},
+                   .runtime = {0, 1, 2, 5}};
+  EXPECT_NE(refusal_of(c).find("past_value is given without past_key"), std::string::npos);
+}
+
+// Opset 1 has one number of tiles and one axis.
+TEST(RefusedInputs, TileOfOpset1TakesOneAxis) {
+  const auto refusal = [](std::vector<float> tiles) {
+    const auto n = static_cast<int64_t>(tiles.size());
+    return refusal_of(
+        {.op = "Tile",
+         .opset = 1,
+         .inputs = {floats({2, 3}), Tensor::of<float>({n}, std::span<const float>(tiles)),
+                    Tensor::of<float>({1}, {0.0f})},
+         .runtime = {0}});
+  };
+  EXPECT_EQ(refusal({2}), "");
+  EXPECT_NE(refusal({2, 2}), "");
+}
+
 }  // namespace
 }  // namespace poprt::ops

@@ -115,5 +115,10 @@ TEST(ResizeBlocked, RefusesInvalidScalesAndSizes) {
       std::string::npos);
 }
 
+TEST(ResizeBlocked, RefusesSizesOutOfRange) {
+  for (const int64_t size : {int64_t{-1}, INT64_MIN, INT64_MAX, int64_t{1} << 40})
+    EXPECT_THROW(infer_node(blocked({{"sizes", std::vector<int64_t>{4, size}}})), Error) << size;
+}
+
 }  // namespace
 }  // namespace poprt::test
