@@ -36,13 +36,22 @@ void infer(InferContext& ctx) {
       if (ctx.in(i).is_static() && element_count(ctx.in(i).shape) != count)
         ctx.fail_input("input {} is {}, expected [{}]", i, shape_string(ctx.in(i).shape), count);
   }
-  // Before opset 14 these are outputs that lower() refuses if they are read.
+  // Without training, lower() refuses these outputs if they are read.
   for (size_t i = 1; i < ctx.node.outputs().size(); i++) ctx.out(i, ctx.in(i == 2 ? 4 : 3));
+}
+
+// Nothing writes the outputs from `first` on, so they must not be read.
+void refuse_outputs(const LowerContext& ctx, size_t first) {
+  for (size_t i = first; i < ctx.node.outputs().size(); i++)
+    if (const ir::Value* v = ctx.node.output(i);
+        v && (!v->uses().empty() || v->graph().is_output(v)))
+      ctx.fail_unsupported("output {} (statistics) exists in training only", i);
 }
 
 // Computes mean and variance over all axes except the channels. Outputs 1 and 2 are the running
 // statistics, into which the batch enters with weight 1 - momentum.
 void lower_training(LowerContext& ctx) {
+  refuse_outputs(ctx, 3);
   const Shape& x = ctx.in_shape(0);
   if (element_count(x) == 0) ctx.fail_unsupported("an empty batch has no mean");
   const Shape whole = {x[0], channels_of(x), pixels_of(x)}, small = {1, channels_of(x), 1};
@@ -90,9 +99,7 @@ void lower(LowerContext& ctx) {
   if (ctx.opset() >= 14 && ctx.node.int_attr("training_mode", 0)) return lower_training(ctx);
   if (ctx.opset() < 7 && !ctx.node.int_attr("is_test", 0) && ctx.node.outputs().size() > 1)
     ctx.fail_unsupported("only inference is supported, the node trains (is_test = 0)");
-  for (size_t i = 1; i < ctx.node.outputs().size(); i++)
-    if (!ctx.node.output(i)->uses().empty())
-      ctx.fail_unsupported("output {} (statistics) exists in training only", i);
+  refuse_outputs(ctx, 1);
   if (element_count(x) == 0) return;
   const bool spatial = is_spatial(ctx.node);
   const int64_t channels = channels_of(x), pixels = pixels_of(x);

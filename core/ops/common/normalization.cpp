@@ -1,10 +1,14 @@
 #include "ops/common/normalization.h"
 
+#include <limits>
+
+#include "kernels/calls/fill.h"
 #include "kernels/calls/layer_norm.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/common/movement.h"
+#include "ops/common/scalar.h"
 
 namespace poprt::ops {
 namespace {
@@ -113,7 +117,13 @@ void lower_layer_norm(LowerContext& ctx, bool rms) {
   const BufferId y = out_as(ctx, 0, t);
   const BufferId place = y != LowerContext::kNone ? y : ctx.temporary(t, shape);
   const BufferId first = out_as(ctx, 1, t), second = out_as(ctx, 2, t);
-  if (element_count(shape) > 0)
+  if (n == 0) {
+    // The mean of no elements is 0 / 0, as in numpy. ONNX Runtime refuses such inputs.
+    for (const BufferId statistic : {first, second})
+      if (statistic != LowerContext::kNone && rows > 0)
+        ctx.emit(calls::Fill{},
+                 {ctx.pack(scalar_tensor(t, std::numeric_limits<double>::quiet_NaN())), statistic});
+  } else if (rows > 0) {
     ctx.emit(calls::LayerNorm{.rows = rows,
                               .n = n,
                               .period = by_row ? rows : 1,
@@ -121,6 +131,7 @@ void lower_layer_norm(LowerContext& ctx, bool rms) {
                               .rms = rms,
                               .epsilon = ctx.node.float_attr("epsilon", 1e-5f)},
              {x, scale, bias, place, rms ? LowerContext::kNone : first, rms ? first : second});
+  }
   finish_as(ctx, 0, y, t);
   finish_as(ctx, 1, first, t);
   finish_as(ctx, 2, second, t);

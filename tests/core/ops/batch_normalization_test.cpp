@@ -1,5 +1,6 @@
 #include "core/ops/built_node.h"
 
+#include "base/error.h"
 #include "ops/common/scalar.h"
 
 namespace poprt::ops {
@@ -111,6 +112,30 @@ TEST(BatchNormalization, RefusesTrainingBeforeOpset7AndOnEmptyTensors) {
   };
   expect_refused({2, 2, 3}, 6, "is_test", "is_test = 0");
   expect_refused({0, 2, 3}, 15, "training_mode", "empty batch");
+}
+
+// Nothing computes the statistics without training, and only two of them with training.
+TEST(BatchNormalization, StatisticsThatDoNotExistAreRefusedIfTheyAreRead) {
+  const auto p = [] { return std::pair(Tensor::of<float>({2}, {1, 1}), true); };
+  const auto outcome = [&](int64_t opset, size_t read, int64_t training) {
+    BuiltNode c("BatchNormalization", "",
+                {{Tensor::zeros(DType::f32, {1, 2, 3}), false}, p(), p(), p(), p()},
+                {{"training_mode", training}}, opset, 5);
+    c.graph.add_output(c.node->output(read));
+    try {
+      c.run();
+    } catch (const Error& e) {
+      return e.code();
+    }
+    return ErrorCode::ok;
+  };
+  for (const int64_t opset : {7, 9, 14, 15}) {
+    EXPECT_EQ(outcome(opset, 0, 0), ErrorCode::ok);
+    for (const size_t read : {1, 2, 3, 4})
+      EXPECT_EQ(outcome(opset, read, 0), ErrorCode::unimplemented) << opset << " " << read;
+  }
+  EXPECT_EQ(outcome(15, 2, 1), ErrorCode::ok);
+  EXPECT_EQ(outcome(15, 3, 1), ErrorCode::unimplemented);
 }
 
 }  // namespace

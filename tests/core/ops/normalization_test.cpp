@@ -280,6 +280,22 @@ TEST(Softmax, LargeInputsDoNotOverflow) {
   EXPECT_NEAR(y[0] + y[1] + y[2], 1, 1e-6);
 }
 
+// The mean of no elements is 0 / 0.
+TEST(LayerNormalization, StatisticsOfEmptyRowsAreNaN) {
+  const auto y =
+      test::run_node({"LayerNormalization",
+                      17,
+                      {},
+                      {Tensor::zeros(DType::f32, {2, 0}), Tensor::zeros(DType::f32, {0})},
+                      3,
+                      {0, 1}});
+  EXPECT_EQ(y[0].count(), 0);
+  for (const size_t o : {1, 2}) {
+    ASSERT_EQ(y[o].shape(), (Shape{2, 1}));
+    for (const float v : y[o].values<float>()) EXPECT_TRUE(std::isnan(v));
+  }
+}
+
 TEST(LayerNormalization, VarianceSurvivesALargeMean) {
   SampleList list;
   Tensor x = Tensor::zeros(DType::f32, {1, 256});
