@@ -230,10 +230,12 @@ bool MemoryPlan::is_only_user(uint32_t storage, int64_t position, const ir::Node
                               size_t input) const {
   if (storages_[storage].last > position || storages_[storage].graph_output) return false;
   // Another input with a different shape in the same bytes would be overwritten before it is read.
+  // So would a second use of the same value by a node that is computed in pieces, each of which
+  // adds some operands to the result.
   for (size_t i = 0; i < node.inputs().size(); i++) {
     const ir::Value* v = node.input(i);
-    if (i != input && v && v != node.input(input) && has_place(v) && place(v).storage == storage)
-      return false;
+    const bool same = v == node.input(input) && node.inputs().size() <= 2;
+    if (i != input && v && !same && has_place(v) && place(v).storage == storage) return false;
   }
   return true;
 }

@@ -133,6 +133,14 @@ TEST(MemoryPlan, AResultIsWrittenOverAnInputThatDiesThere) {
 }
 
 // The memory of a part must not be used before the memory of the whole.
+// Such a node is computed in pieces, each of which adds to the result.
+TEST(MemoryPlan, AResultIsNotWrittenOverAnOperandThatALaterPieceReadsAgain) {
+  std::string sum = "input %a : f32[64]\n%x : ? = Relu(%a)\n%y : ? = Sum(%x";
+  for (int i = 0; i < 15; i++) sum += ", %a";
+  const auto g = graph_of(sum + ", %x)\n%z : ? = Neg(%y)\noutput %z\n");
+  EXPECT_FALSE(same_place(MemoryPlan(*g), *g, "x", "y"));
+}
+
 TEST(MemoryPlan, APartIsNotWrittenOverAnInputWhenTheWholeIsInUse) {
   const auto g = graph_of(R"(
     input %x : f32[1,16]
