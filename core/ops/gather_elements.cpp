@@ -41,11 +41,24 @@ void lower(LowerContext& ctx) {
 
 BoundResult bound(BoundContext& ctx) {
   Items& in = ctx.in;
-  const Item x = in[0], at = in[1];
+  const Item x = in[0];
+  Item at = in[1];
   const size_t axis = ctx.axis_attr(0);
   const int64_t room = x.value->shape()[axis];
-  if (x.sized_along(axis) || (at.size && room == 0))
-    in[1].value = ctx.checked_index(at, x.size ? x.size : ctx.build.integer(0), room);
+  const bool along = x.sized_along(axis);
+  if (at.size && x.size && x.axis != axis && !same_size(at.size, x.size)) {
+    // More rows of indices than real rows of the data are a failure of the run.
+    if (at.axis == x.axis) {
+      at.size = ctx.checked_number(calls::Fitting::rows, at.size, x.size);
+    } else {
+      ir::Value* rows = ctx.build.integer(at.value->shape()[x.axis]);
+      Item read = at;
+      read.sized(ctx.checked_number(calls::Fitting::rows, rows, x.size), x.axis);
+      at.value = ctx.zero_filled(read);
+    }
+  }
+  if (along || (at.size && room == 0))
+    in[1].value = ctx.checked_index(at, along ? x.size : ctx.build.integer(0), room);
   else if (at.size)
     in[1].value = ctx.zero_filled(at);
   if (at.size) {

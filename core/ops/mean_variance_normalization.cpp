@@ -12,20 +12,19 @@
 namespace poprt::ops::mean_variance_normalization_op {
 namespace {
 
-std::vector<int64_t> axes_of(const LowerContext& ctx) {
-  if (ctx.opset() >= 9) return ctx.node.ints_attr("axes", {0, 2, 3});
-  if (ctx.in_shape(0).size() != 4)
-    ctx.fail_unsupported("the input should be an image [N,C,H,W], its rank is {}",
-                         ctx.in_shape(0).size());
-  return ctx.node.int_attr("across_channels", 0) ? std::vector<int64_t>{0, 1, 2, 3}
-                                                 : std::vector<int64_t>{0, 2, 3};
+std::vector<int64_t> axes_of(const ir::Node& node) {
+  if (node.opset() >= 9) return node.ints_attr("axes", {0, 2, 3});
+  return node.int_attr("across_channels", 0) ? std::vector<int64_t>{0, 1, 2, 3}
+                                             : std::vector<int64_t>{0, 2, 3};
 }
 
 void lower(LowerContext& ctx) {
   const auto rank = static_cast<int64_t>(ctx.in_shape(0).size());
+  if (ctx.opset() < 9 && rank != 4)
+    ctx.fail_unsupported("the input should be an image [N,C,H,W], its rank is {}", rank);
   calls::Reduce average{.kind = kernels::Reduction::mean, .axes = {}};
   Shape small = ctx.in_shape(0);
-  for (const int64_t axis : axes_of(ctx)) {
+  for (const int64_t axis : axes_of(ctx.node)) {
     average.axes.push_back(normalize_axis(axis, rank));
     small[static_cast<size_t>(average.axes.back())] = 1;
   }
@@ -61,7 +60,7 @@ void lower(LowerContext& ctx) {
 
 void map_axes(AxesContext& ctx) {
   std::vector<size_t> mixed;
-  for (const int64_t a : ctx.node.ints_attr("axes", {0, 2, 3}))
+  for (const int64_t a : axes_of(ctx.node))
     mixed.push_back(static_cast<size_t>(normalize_axis(a, static_cast<int64_t>(ctx.in(0).size()))));
   axes::same(ctx, 0, 0, mixed);
 }

@@ -17,10 +17,12 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
   return p.step(n.int_attr("fmod", 0) ? ElementwiseOp::fmod : ElementwiseOp::mod, in[0], in[1]);
 }
 
-// The result is less than the divisor and not more than the dividend.
+// If neither operand is negative, the result is less than the divisor and not more than the
+// dividend.
 std::optional<SizeRange> size_range(BoundContext& ctx) {
   const Items& in = ctx.in;
-  if (is_float(in[0].value->dtype()) || any_below(in[1].value, 1)) return std::nullopt;
+  if (is_float(in[0].value->dtype()) || any_below(in[1].value, 1) || any_below(least_of(in[1]), 0))
+    return std::nullopt;
   // Without fmod, the result has the sign of the divisor, independent of the dividend.
   const bool negative = any_below(least_of(in[0]), 0);
   if (negative && (ctx.node.int_attr("fmod", 0) != 0 || any_below(least_of(in[1]), 1)))

@@ -44,9 +44,18 @@ inline void lower_arg(LowerContext& ctx, bool smallest) {
 }
 
 inline BoundResult bound_arg(BoundContext& ctx, bool smallest) {
-  if (!ctx.in[0].size) return {};
-  return bound_reduced(ctx, {static_cast<int64_t>(ctx.axis_attr(0))},
-                       extreme(ctx.in[0].value->dtype(), smallest));
+  const Item x = ctx.in[0];
+  if (!x.size) return {};
+  BoundResult out = bound_reduced(ctx, {static_cast<int64_t>(ctx.axis_attr(0))},
+                                  extreme(x.value->dtype(), smallest));
+  if (out.size || ctx.node.int_attr("select_last_index", 0) == 0) return out;
+  // Padding is selected only if every real element equals it. The last real one is then the result.
+  out.after = [&build = ctx.build, size = x.size](ir::Value* place) {
+    ir::Value* last =
+        build.newest("Max", {build.newest("Sub", {size, build.integer(1)}), build.integer(0)});
+    return build.newest("Min", {place, last});
+  };
+  return out;
 }
 
 }  // namespace poprt::ops

@@ -92,18 +92,25 @@ void lower_reduce(LowerContext& ctx, kernels::Reduction kind) {
 
 namespace {
 
-// The sum of the real elements was divided by the bound, so it is scaled by bound / size.
+// The sum of the real elements was divided by the bound, so it is scaled by bound / size. The mean
+// of a narrow float is f32 until then, because its type may not represent the bound or the
+// quotient.
 BoundResult bound_mean(BoundContext& ctx, std::vector<int64_t> axes) {
   const Item x = ctx.in[0];
   const DType type = x.value->dtype();
   BoundResult out = bound_reduced(ctx, std::move(axes), scalar_tensor(type, 0));
   if (out.size) return out;
   if (!is_float(type)) ctx.refuse_size(x);
+  const DType wide = type == DType::f64 ? type : DType::f32;
+  const auto cast = [&build = ctx.build](ir::Value* v, DType to) {
+    return v->dtype() == to ? v : build.newest("Cast", {v}, {{"to", onnx_from_dtype(to).value()}});
+  };
+  ctx.in[0].value = cast(ctx.in[0].value, wide);
   const auto bound = static_cast<double>(x.value->shape()[x.axis]);
-  out.after = [&build = ctx.build, type, bound, size = x.size](ir::Value* mean) {
-    ir::Value* real = build.newest("Cast", {size}, {{"to", onnx_from_dtype(type).value()}});
-    ir::Value* scale = build.newest("Div", {build.constant(scalar_tensor(type, bound)), real});
-    return build.newest("Mul", {mean, scale});
+  out.after = [&build = ctx.build, cast, type, wide, bound, size = x.size](ir::Value* mean) {
+    ir::Value* scale =
+        build.newest("Div", {build.constant(scalar_tensor(wide, bound)), cast(size, wide)});
+    return cast(build.newest("Mul", {mean, scale}), type);
   };
   return out;
 }

@@ -58,10 +58,10 @@ inline void lower_softmax(LowerContext& ctx, calls::SoftmaxMode mode) {
 
 inline BoundResult bound_softmax(BoundContext& ctx) {
   const Item x = ctx.in[0];
-  const bool coerced = ctx.node.opset() < 13;
-  const size_t axis = ctx.axis_attr(coerced ? 1 : -1);
-  for (size_t d = axis; d < x.value->shape().size(); d++)
-    if (x.sized_along(d) && (d == axis || coerced)) {
+  const auto rank = static_cast<int64_t>(x.value->shape().size());
+  const NormalizedAxes axes = normalized_axes(ctx.node, rank);
+  for (auto d = static_cast<size_t>(axes.first); d < static_cast<size_t>(axes.last); d++)
+    if (x.sized_along(d)) {
       Item along = x.along(d);
       along.value = ctx.in[0].value;
       ctx.in[0].value = ctx.filled(along, extreme(x.value->dtype(), false));

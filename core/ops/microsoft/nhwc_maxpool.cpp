@@ -37,9 +37,9 @@ void lower(LowerContext& ctx) {
 
 void map_axes(AxesContext& ctx) {
   ctx.carry(0, 0, 0, 0);
-  ctx.carry(0, 3, 0, 3);
   const Shape& x = ctx.in(0);
-  axes::windows(ctx, window_of(ctx.node, {x[1], x[2]}), 1, 1);
+  ctx.carry(0, x.size() - 1, 0, x.size() - 1);
+  axes::windows(ctx, window_of(ctx.node, spatial_of(x)), 1, 1);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -950,6 +951,38 @@ TEST(DataSizes, ConstantConditionGivesAFixedSize) {
   EXPECT_EQ(got.at("z").shape(), Shape{2});
   EXPECT_FALSE(got.contains("z:shape"));
   EXPECT_EQ(got.at("y").to_doubles(), std::vector<double>{2});
+}
+
+TEST(DataSizes, TheLastOfEqualExtremesIsReal) {
+  using V = std::vector<double>;
+  for (const char* op : {"ArgMax", "ArgMin"}) {
+    const std::string attributes = "{axis = 0, keepdims = 0, select_last_index = 1}";
+    for (const int to : {2, 1, 7})  // u8, f32, s64
+      EXPECT_EQ(of_kept(fmt::format("%n : ? = Sub(%z, %z)\n%h : ? = Cast(%n) {{to = {}}}\n"
+                                    "%y : ? = {}(%h) {}\n",
+                                    to, op, attributes)),
+                V{2});
+    expect_as_of_rows(fmt::format("%y : ? = {}(%z) {}\n", op, attributes), 3, {1, 2, 3, 4, 5});
+  }
+}
+
+// Neither the bound nor the mean over the bound need be numbers of the narrow type.
+TEST(DataSizes, MeansOfNarrowFloatsAreScaledInF32) {
+  constexpr int64_t kRows = 70000;
+  const Executable e = compile_body(
+      "input %x : f16[70000]\n input %c : bool[70000]\n %z : ? = Compress(%x, %c) {axis = 0}\n"
+      "%y : ? = ReduceMean(%z) {keepdims = 0}\noutput %y\n");
+  Tensor x = Tensor::zeros(DType::f16, {kRows}), c = Tensor::zeros(DType::boolean, {kRows});
+  for (f16_t& v : x.mutable_values<f16_t>()) v = to_f16(0.01f);
+  for (size_t i = 0; i < 3; i++) c.mutable_values<bool>()[i * 1000] = true;
+  EXPECT_EQ(run(e, {{"x", x}, {"c", c}}).at("y").to_doubles()[0], to_float(to_f16(0.01f)));
+}
+
+TEST(DataSizes, SoftmaxOfOpset11TakesAListOfAnySize) {
+  expect_as_of_rows(
+      "%k : s64[1] = Constant() {value = s64[1] [-1]}\n%l : ? = Reshape(%z, %k)\n"
+      "%y : ? = Softmax(%l)\n",
+      1, {0, 1, 3, 5}, 0, 11);
 }
 
 }  // namespace

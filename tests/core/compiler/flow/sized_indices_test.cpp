@@ -429,5 +429,35 @@ TEST(SizedIndices, TopKTakesItsNumberAndItsElementsFromData) {
   EXPECT_EQ(top_of_kept(more, three), "node 'best': k 4 at place 0 is outside [0, 3]");
 }
 
+// The size of the indices is that of another condition.
+TEST(SizedIndices, GatherElementsOfMoreIndicesThanRowsFails) {
+  const auto outcome = [](int axis, int64_t rows, int64_t indices) {
+    const Executable e = compile_body(fmt::format(R"(
+      input %x : f32[4,4]
+      input %i : s64[4,4]
+      input %c : bool[4]
+      input %d : bool[4]
+      %z : ? = Compress(%x, %c) {{axis = 0}}
+      %at : ? = Compress(%i, %d) {{axis = {}}}
+      %y : ? = GatherElements(%z, %at) {{axis = 1}} "picks"
+      output %y
+    )",
+                                                  axis));
+    Tensor x = Tensor::zeros(DType::f32, {4, 4});
+    for (size_t i = 0; i < 16; i++) x.mutable_values<float>()[i] = static_cast<float>(i);
+    std::vector<bool> c, d;
+    for (int64_t i = 0; i < 4; i++) c.push_back(i < rows), d.push_back(i < indices);
+    return indexed_outcome(e, {{"x", x},
+                               {"i", Tensor::zeros(DType::s64, {4, 4})},
+                               {"c", kept_condition(c)},
+                               {"d", kept_condition(d)}});
+  };
+  EXPECT_EQ(outcome(0, 2, 1), "[1,4] 0 0 0 0");
+  EXPECT_EQ(outcome(0, 2, 2), "[2,4] 0 0 0 0 4 4 4 4");
+  EXPECT_EQ(outcome(0, 2, 3), "node 'picks': number of rows 3 at place 0 is outside [0, 2]");
+  EXPECT_EQ(outcome(1, 4, 1), "[4,1] 0 4 8 12");
+  EXPECT_EQ(outcome(1, 3, 1), "node 'picks': number of rows 4 at place 0 is outside [0, 3]");
+}
+
 }  // namespace
 }  // namespace poprt::compiler

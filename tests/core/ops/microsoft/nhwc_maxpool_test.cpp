@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/run_node.h"
+#include "ops/axes.h"
 
 namespace poprt::test {
 namespace {
@@ -57,6 +58,20 @@ TEST(NhwcMaxPool, IsTheLargestOfEachWindow) {
       EXPECT_EQ(y.dtype(), dtype);
       EXPECT_EQ(y.to_doubles(), naive_max(c, x.to_doubles(), y.shape()));
     }
+}
+
+TEST(NhwcMaxPool, CarriesTheChannelsOfAnyRank) {
+  for (const Shape& x : {Shape{2, 8, 5}, Shape{2, 8, 8, 5}, Shape{2, 4, 4, 4, 5}}) {
+    const auto g =
+        build_node({.op = "NhwcMaxPool",
+                    .attributes = {{"kernel_shape", std::vector<int64_t>(x.size() - 2, 2)}},
+                    .inputs = {Tensor::zeros(DType::u8, x)},
+                    .runtime = {0},
+                    .domain = "com.microsoft"});
+    ops::infer(*g->node);
+    const size_t last = x.size() - 1;
+    EXPECT_EQ(ops::carried(ops::axis_map(*g->node), {0, last}, 0), last) << shape_string(x);
+  }
 }
 
 }  // namespace
