@@ -14,9 +14,25 @@
 namespace poprt::ops::range_op {
 namespace {
 
+// limit - start, rounded to the type of the numbers as in ONNX Runtime. The quotient by delta is
+// f64 for all types.
+double difference(DType dtype, double limit, double start) {
+  const double exact = limit - start;
+  return is_float(dtype) ? scalar_tensor(dtype, exact).to_doubles()[0] : exact;
+}
+
 struct Bounds {
   double start, limit, delta;
+  double count;  // of the elements
 };
+
+// ceil((limit - start) / delta). Doubles would lose low bits of the integers.
+double count_of(int64_t start, int64_t limit, int64_t delta) {
+  if (delta == 0 || (delta > 0 ? limit <= start : limit >= start)) return 0;
+  const auto from = static_cast<uint64_t>(start), to = static_cast<uint64_t>(limit),
+             by = static_cast<uint64_t>(delta);
+  return static_cast<double>(delta > 0 ? (to - from - 1) / by + 1 : (from - to - 1) / (0 - by) + 1);
+}
 
 template <class Context>
 std::optional<Bounds> bounds_of(const Context& ctx) {
@@ -29,7 +45,13 @@ std::optional<Bounds> bounds_of(const Context& ctx) {
            i);
     v[i] = t->to_doubles()[0];
   }
-  return Bounds{v[0], v[1], v[2]};
+  const DType dtype = ctx.constant(0)->dtype();
+  const auto integer = [&](size_t i) { return ctx.constant(i)->to_int64s()[0]; };
+  const bool exact =
+      dtype == DType::s64 && ctx.constant(1)->dtype() == dtype && ctx.constant(2)->dtype() == dtype;
+  return Bounds{v[0], v[1], v[2],
+                exact ? count_of(integer(0), integer(1), integer(2))
+                      : std::ceil(difference(dtype, v[1], v[0]) / v[2])};
 }
 
 void infer(InferContext& ctx) {
@@ -37,10 +59,9 @@ void infer(InferContext& ctx) {
   const auto b = bounds_of(ctx);
   if (!b) return ctx.out(0, dtype, {kUnknownDim});
   if (b->delta == 0) ctx.fail_input("delta is 0");
-  const double count = std::ceil((b->limit - b->start) / b->delta);
   // The compiler creates the elements, so their number is limited.
-  if (!(count <= 1 << 26)) ctx.fail_input("{} elements are too many", count);
-  ctx.out(0, dtype, {static_cast<int64_t>(std::max(0.0, count))});
+  if (!(b->count <= 1 << 26)) ctx.fail_input("{} elements are too many", b->count);
+  ctx.out(0, dtype, {static_cast<int64_t>(std::max(0.0, b->count))});
 }
 
 void lower(LowerContext& ctx) {
@@ -76,7 +97,7 @@ BoundResult bound_by_option(BoundContext& ctx, int64_t most) {
   std::array<ir::Value*, 3> all{};
   for (size_t i = 0; i < 3; i++) all[i] = build.reshape(actual_of(ctx.in[i]).value, {});
   const auto [start, limit, delta] = all;
-  ir::Value* length = build.newest("Sub", {cast(limit, DType::f64), cast(start, DType::f64)});
+  ir::Value* length = cast(build.newest("Sub", {limit, start}), DType::f64);
   ir::Value* count = build.newest("Ceil", {build.newest("Div", {length, cast(delta, DType::f64)})});
   count = build.newest("Max", {cast(count, DType::s64), build.integer(0)});
   // A step of 0 never reaches the limit.
@@ -100,7 +121,8 @@ BoundResult bound(BoundContext& ctx) {
   const auto least = [&](size_t i) { return number(in[i].actual ? in[i].least : in[i].value); };
   const double delta = number(in[2].value);
   if (delta == 0) ctx.fail_at(ErrorCode::invalid_argument, "the step is 0");
-  const double length = delta > 0 ? number(in[1].value) - least(0) : number(in[0].value) - least(1);
+  const double length = delta > 0 ? difference(type, number(in[1].value), least(0))
+                                  : difference(type, number(in[0].value), least(1));
   const double room = std::ceil(std::max(0.0, length / std::abs(delta)));
   if (!(room < static_cast<double>(int64_t{1} << 32)))
     ctx.fail_at(ErrorCode::resource_exhausted, "the range has up to {} numbers", room);
@@ -117,10 +139,9 @@ BoundResult bound(BoundContext& ctx) {
   start = ctx.build.reshape(start, {}), limit = ctx.build.reshape(limit, {}),
   step = ctx.build.reshape(step, {});
   if (is_float(type)) {
-    count = cast(
-        ctx.build.newest(
-            "Ceil", {ctx.build.newest("Div", {ctx.build.newest("Sub", {limit, start}), step})}),
-        DType::s64);
+    ir::Value* span = cast(ctx.build.newest("Sub", {limit, start}), DType::f64);
+    count = ctx.build.newest("Ceil", {ctx.build.newest("Div", {span, cast(step, DType::f64)})});
+    count = cast(count, DType::s64);
   } else {
     ir::Value *from = cast(start, DType::s64), *to = cast(limit, DType::s64);
     if (in[1].actual && !in[0].actual && number(in[0].value) == 0 && delta == 1)

@@ -17,8 +17,9 @@ struct Request {
   bool known = true;  // starts, ends and steps are constant
 };
 
-// Ends are often INT64_MAX or INT64_MIN, so they are clamped before any arithmetic. As in Python, a
-// start in front of the first place selects nothing if the step is negative.
+// Ends are often INT64_MAX or INT64_MIN, so they are clamped before any arithmetic. If the step is
+// negative, a start in front of the first place is clamped to that place, as in ONNX and ONNX
+// Runtime. In Python it selects nothing.
 Range range_of(int64_t start, int64_t end, int64_t step, int64_t size) {
   const auto from_end = [size](int64_t i) { return i < 0 ? std::max(i, -size - 1) + size : i; };
   start = from_end(start);
@@ -29,7 +30,8 @@ Range range_of(int64_t start, int64_t end, int64_t step, int64_t size) {
     const int64_t span = std::max<int64_t>(0, end - start);
     return {start, step, span == 0 ? 0 : (span - 1) / step + 1};
   }
-  start = std::clamp<int64_t>(start, -1, size - 1);
+  if (size == 0) return {};
+  start = std::clamp<int64_t>(start, 0, size - 1);
   end = std::clamp<int64_t>(end, -1, size - 1);
   const int64_t span = std::max<int64_t>(0, start - end);
   // -(step + 1) does not overflow for INT64_MIN.
@@ -157,8 +159,12 @@ BoundResult slice_axis(BoundContext& ctx, const Item& x, const Extent& start, co
     first = clamped(start, 0, 0);
     count = ctx.build.newest("Sub", {clamped(end, 0, 0), first});
   } else {
-    first = clamped(start, -1, 1);
+    // Only a start below -1 may be in front of the first place. It is clamped to that place, which
+    // an empty tensor does not have.
+    const bool in_front = start.least < -1;
+    first = clamped(start, in_front ? 0 : -1, 1);
     count = ctx.build.newest("Sub", {first, clamped(end, -1, 1)});
+    if (in_front) count = ctx.build.newest("Min", {count, size});
   }
   // If the end is inside the tensor, it is the size itself, so that equal sizes are one value.
   const bool ends_inside = step == 1 && !start.actual && start.most == 0 && !x.size && end.actual &&

@@ -5,11 +5,12 @@
 namespace poprt::test {
 namespace {
 
-// Python's slice, index by index.
+// Index by index. A start in front of the first place is clamped to it also if the step is
+// negative, in ONNX Runtime but not in Python.
 std::vector<int64_t> indices(int64_t start, int64_t end, int64_t step, int64_t n) {
   if (start < 0) start += n;
   if (end < 0) end += n;
-  start = std::clamp<int64_t>(start, step > 0 ? 0 : -1, step > 0 ? n : n - 1);
+  start = std::clamp<int64_t>(start, 0, step > 0 ? n : n - 1);
   end = std::clamp<int64_t>(end, step > 0 ? 0 : -1, step > 0 ? n : n - 1);
   std::vector<int64_t> at;
   for (int64_t i = start; step > 0 ? i < end : i > end; i += step) at.push_back(i);
@@ -55,6 +56,18 @@ TEST(Slice, ClampsExtremeBounds) {
   EXPECT_EQ(slice(kMin, kMax, kMax), (std::vector<int64_t>{0}));
   EXPECT_EQ(slice(-1, kMin, kMin), (std::vector<int64_t>{3}));
   EXPECT_EQ(slice(-1, kMin, -3), (std::vector<int64_t>{3, 0}));
+  EXPECT_EQ(slice(-10, -20, -1), (std::vector<int64_t>{0}));
+}
+
+TEST(Slice, OfNothingIsNothing) {
+  for (const int64_t start : {-2, -1, 0, 1})
+    EXPECT_EQ(run_node({"Slice",
+                        13,
+                        {},
+                        {Tensor::zeros(DType::f32, {0}), ints({start}), ints({-9}), ints({0}),
+                         ints({-1})}})[0]
+                  .shape(),
+              Shape{0});
 }
 
 TEST(Slice, ReadsAttributesBeforeOpset10) {

@@ -41,7 +41,7 @@ TEST(SizeRanges, SliceTakesAnyStartAndEndFromInputs) {
   for (const int64_t step : {1, 2, -1, -3}) {
     const Executable both = compile_body(body("input %from : s64[1]\ninput %to : s64[1]\n", step));
     for (const int64_t from :
-         {int64_t{0}, int64_t{2}, int64_t{-1}, int64_t{-9}, int64_t{7}, INT64_MAX})
+         {int64_t{0}, int64_t{2}, int64_t{-1}, int64_t{-9}, int64_t{-7}, int64_t{7}, INT64_MAX})
       for (const int64_t to :
            {int64_t{0}, int64_t{4}, int64_t{-2}, int64_t{6}, INT64_MIN + 1, INT64_MAX}) {
         const Executable constant = compile_body(
@@ -96,6 +96,22 @@ TEST(SizeRanges, MaxSizeBoundsANumberThatDecidesASize) {
   is("%f : ? = ConstantOfShape(%n)\n%sum : ? = ReduceSum(%f) {keepdims = 0}\n"
      "%y : ? = Add(%x, %sum)\n",
      "[2] 1 2");
+}
+
+// As in ONNX Runtime, the difference is rounded to f32 and the quotient to f64.
+TEST(SizeRanges, TheLengthOfARangeOfFloatsIsComputedInF64) {
+  const Executable e = with_bounds(
+      "input %a : f32[]\ninput %b : f32[]\ninput %c : f32[]\n%y : ? = Range(%a, %b, %c)\n"
+      "output %y\n",
+      {{"y", 9}});
+  const auto count = [&](float a, float b, float c) {
+    return sized_outcome(
+               e, {{"a", Tensor::scalar(a)}, {"b", Tensor::scalar(b)}, {"c", Tensor::scalar(c)}})
+        .substr(0, 3);
+  };
+  EXPECT_EQ(count(0, 0.3f, 0.1f), "[4]");
+  EXPECT_EQ(count(1, 1.7f, 0.1f), "[8]");
+  EXPECT_EQ(count(0.1f, 0.7f, 0.2f), "[3]");
 }
 
 TEST(SizeRanges, MaxSizeOfARangeBoundsItsLength) {
