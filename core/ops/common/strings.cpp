@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -59,16 +60,63 @@ std::string text_of(double v, DType dtype) {
   return s;
 }
 
-double number_of(const ir::Node& n, std::string_view text) {
-  std::string_view s = text;
+// The text without spaces at both ends and without a plus sign.
+std::string_view trimmed(std::string_view s) {
   while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front()))) s.remove_prefix(1);
   while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.remove_suffix(1);
-  if (!s.empty() && s.front() == '+') s.remove_prefix(1);
+  if (s.size() > 1 && s[0] == '+' && s[1] != '-') s.remove_prefix(1);
+  return s;
+}
+
+[[noreturn]] void fail_number(const ir::Node& n, std::string_view text, std::string_view what) {
+  fail_at(n, ErrorCode::invalid_argument, "'{}' is {}", text.substr(0, 40), what);
+}
+
+// Whether a decimal number that no double represents is too large, rather than too small.
+bool is_too_large(std::string_view s) {
+  const size_t e = std::min(s.find_first_of("eE"), s.size());
+  int64_t exponent = 0;
+  if (e < s.size()) {
+    const std::string_view digits = s.substr(e + (s[e + 1] == '+' ? 2 : 1));
+    const auto error = std::from_chars(digits.data(), digits.data() + digits.size(), exponent).ec;
+    constexpr int64_t kMost = INT64_C(1) << 60;
+    if (error == std::errc::result_out_of_range) return digits[0] != '-';
+    exponent = std::clamp(exponent, -kMost, kMost);
+  }
+  // The first digit other than 0 counts 10^exponent in front of the point, 10^(exponent - 1) after.
+  const size_t first = s.find_first_of("123456789"), point = std::min(s.find('.'), e);
+  return first < e && exponent + static_cast<int64_t>(point) - static_cast<int64_t>(first) > 0;
+}
+
+// A number that is too large is infinite, and one that is too small is 0. ONNX Runtime refuses
+// both.
+double number_of(const ir::Node& n, std::string_view text) {
+  const std::string_view s = trimmed(text);
   double v = 0;
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
   if (s.empty() || error == std::errc::invalid_argument || end != s.data() + s.size())
-    fail_at(n, ErrorCode::invalid_argument, "'{}' is not a number", text.substr(0, 40));
+    fail_number(n, text, "not a number");
+  if (error == std::errc::result_out_of_range)
+    v = std::copysign(is_too_large(s) ? std::numeric_limits<double>::infinity() : 0.0,
+                      s[0] == '-' ? -1.0 : 1.0);
   return v;
+}
+
+// The bits of an integer of that type. A fraction is cut off.
+int64_t integer_of(const ir::Node& n, std::string_view text, DType to) {
+  const std::string_view s = trimmed(text);
+  const auto parse = [&](auto& v) {
+    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+    return error == std::errc() && end == s.data() + s.size();
+  };
+  int64_t v = 0;
+  if (parse(v)) return v;
+  uint64_t bits = 0;
+  if (!is_signed(to) && parse(bits)) return static_cast<int64_t>(bits);
+  const double number = number_of(n, text);
+  constexpr double kLimit = 9223372036854775808.0;
+  if (!(number >= -kLimit && number < kLimit)) fail_number(n, text, "not in the range of integers");
+  return static_cast<int64_t>(number);
 }
 
 // Converts the numbers with the numeric Cast to the wanted type.
@@ -90,16 +138,8 @@ Tensor cast_node(const ir::Node& n, const Tensor& x, DType to) {
   if (x.dtype() == DType::string) {
     if (to == DType::string) return x;
     if (is_integer(to)) {
-      // Integers in the range of s64 are parsed as integers, because f64 would lose low bits. Other
-      // numbers are parsed as f64.
       std::vector<int64_t> values;
-      for (const std::string& s : x.string_values()) {
-        int64_t v = 0;
-        const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-        if (error != std::errc() || end != s.data() + s.size())
-          v = static_cast<int64_t>(std::clamp(number_of(n, s), -9.2e18, 9.2e18));
-        values.push_back(v);
-      }
+      for (const std::string& text : x.string_values()) values.push_back(integer_of(n, text, to));
       return cast(Tensor::of<int64_t>(x.shape(), std::span<const int64_t>(values)), to);
     }
     std::vector<double> values;

@@ -190,8 +190,33 @@ TEST(Strings, ConvertsNonFiniteNumbersAndRefusesInvalidText) {
             (Strings{"NaN", "-INF", "INF", "0.0"}));
   EXPECT_EQ(run("Cast", {text({" 2 ", "\t-1e2\n"})}, {{"to", int64_t{1}}})[0].to_doubles(),
             (std::vector<double>{2, -100}));
-  for (const char* bad : {"", " ", "+", "1 2", "1,5", "--1"})
+  for (const char* bad : {"", " ", "+", "1 2", "1,5", "--1", "+-5", "++5"})
     EXPECT_THROW(run("Cast", {text({bad})}, {{"to", int64_t{1}}}), Error) << "'" << bad << "'";
+}
+
+TEST(Strings, NumbersThatAreTooLargeAreInfiniteAndThoseTooSmallAreZero) {
+  const std::string zeros(400, '0');
+  EXPECT_EQ(run("Cast",
+                {text({"1e400", "-1e+400", "1e-400", "1" + zeros, "0." + zeros + "1",
+                       "1e99999999999999999999", "1e-99999999999999999999", "0e999"})},
+                {{"to", int64_t{11}}})[0]
+                .to_doubles(),
+            (std::vector<double>{INFINITY, -INFINITY, 0, INFINITY, 0, INFINITY, 0, 0}));
+}
+
+TEST(Strings, IntegersKeepAllBits) {
+  const auto cast = [](const char* s, int64_t to) {
+    return run("Cast", {text({s})}, {{"to", to}})[0];
+  };
+  constexpr int64_t kS64 = 7, kU64 = 13, kU8 = 2;
+  EXPECT_EQ(cast("18446744073709551615", kU64).values<uint64_t>()[0], UINT64_MAX);
+  EXPECT_EQ(cast(" +9223372036854775807 ", kS64).values<int64_t>()[0], INT64_MAX);
+  EXPECT_EQ(cast("18446744073709551615", kU8).values<uint8_t>()[0], 255);
+  EXPECT_EQ(cast("-2.75", kS64).values<int64_t>()[0], -2);
+  for (const char* bad : {"NaN", "inf", "-INF", "9223372036854775808", "1e30", "+-5", ""})
+    EXPECT_THROW(cast(bad, kS64), Error) << bad;
+  for (const char* bad : {"NaN", "18446744073709551616", "1e30"})
+    EXPECT_THROW(cast(bad, kU64), Error) << bad;
 }
 
 TEST(Strings, CastsNumbersBothWays) {
