@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "kernels/calls/cast.h"
 #include "ops/common/axes.h"
@@ -281,10 +282,14 @@ Trees read_trees(const ir::Node& node, std::string_view prefix) {
     }
     raw[i].last = static_cast<int32_t>(trees.weights.size());
   }
-  // Every node that is not a child is a root.
+  // The root of a tree is the first of its nodes that is not a child. ONNX Runtime uses the first
+  // node, which is the same one in the files of exporters. Other nodes without a parent are not
+  // reached.
   std::vector<int64_t> roots;
+  std::set<int64_t> rooted;
   for (size_t i = 0; i < n; i++)
-    if (parent[i] < 0) roots.push_back(static_cast<int64_t>(i));
+    if (parent[i] < 0 && rooted.insert(tree_ids[i]).second)
+      roots.push_back(static_cast<int64_t>(i));
   if (const auto at = node_in_cycle(parent))
     bad(node, fmt::format("tree {} has a cycle: node {} is below itself", tree_ids[*at], ids[*at]));
   order_trees(node, raw, roots, trees);

@@ -88,6 +88,7 @@ void lower(LowerContext& ctx) {
   const int64_t aggregate = ctx.node.int_attr("aggregate_function", 1);
   if (transform < 0 || transform >= kernels::kPostTransforms || aggregate < 0 || aggregate > 3)
     ctx.fail_unsupported("post_transform {} or aggregate_function {}", transform, aggregate);
+  // 1 is LOGISTIC and 2 is SOFTMAX, as in ONNX Runtime 1.32. The specification exchanges them.
   call.transform = static_cast<kernels::PostTransform>(transform);
   using calls::TreeAggregate;
   constexpr TreeAggregate by_number[] = {TreeAggregate::average, TreeAggregate::sum,

@@ -76,6 +76,22 @@ TEST(TreeEnsembleClassifier, TheLabelOfTwoClassesIsThatOfTheGreaterScore) {
   check({0.25f, 0.5f, 0.5f, 0.25f}, {9, 7}, {0.25, 0.5, 0.75, 0});
 }
 
+// As in ONNX Runtime. A leaf without a parent is not the root of a further tree.
+TEST(TreeEnsemble, ANodeThatNoRootReachesAddsNothing) {
+  test::NodeCase c = stump();
+  for (const char* key :
+       {"nodes_treeids", "nodes_featureids", "nodes_truenodeids", "nodes_falsenodeids"})
+    std::get<Ints>(c.attributes[key]).push_back(0);
+  std::get<Ints>(c.attributes["nodes_nodeids"]).push_back(3);
+  std::get<std::vector<float>>(c.attributes["nodes_values"]).push_back(0);
+  std::get<std::vector<std::string>>(c.attributes["nodes_modes"]).push_back("LEAF");
+  c.attributes["target_ids"] = Ints{0, 0, 0};
+  c.attributes["target_nodeids"] = Ints{1, 2, 3};
+  c.attributes["target_treeids"] = Ints{0, 0, 0};
+  c.attributes["target_weights"] = std::vector<float>{10, 20, 100};
+  EXPECT_TRUE(test::run_node(c)[0].same_as(Tensor::of<float>({2, 1}, {10, 20})));
+}
+
 TEST(TreeEnsemble, RefusesACycle) {
   test::NodeCase c = stump();
   c.attributes["nodes_modes"] = std::vector<std::string>{"BRANCH_LEQ", "BRANCH_LEQ", "LEAF"};
