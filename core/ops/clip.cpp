@@ -4,24 +4,30 @@
 namespace poprt::ops::clip_op {
 namespace {
 
+// The largest number of the types that are computed in f32. A bound that is absent is this number,
+// so that infinity is clipped as in ONNX Runtime. Integers need no such bound, and infinities of
+// f64 stay.
+std::optional<float> limit_of(DType type) {
+  if (type == DType::f16) return 65504.0f;
+  if (type == DType::bf16) return 0x1.fep127f;
+  if (type == DType::f32) return std::numeric_limits<float>::max();
+  return std::nullopt;
+}
+
 // Before opset 11 the bounds are attributes.
 ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
                         std::span<const ElementwiseValue> in) {
   const bool inputs = n.opset() >= 11;
-  const auto given = [&](size_t i, const char* key) {
-    return inputs ? n.input(i) != nullptr : n.find_attr(key) != nullptr;
+  const auto limit = n.input(0) ? limit_of(n.input(0)->dtype()) : std::nullopt;
+  const auto bound = [&](size_t i, const char* key, float sign) -> std::optional<ElementwiseValue> {
+    if (inputs && n.input(i)) return in[i];
+    if (!inputs && n.find_attr(key)) return p.constant(n.float_attr(key, 0));
+    return limit ? std::optional(p.constant(sign * *limit)) : std::nullopt;
   };
-  const auto bound = [&](size_t i, const char* key) {
-    return inputs ? in[i] : p.constant(n.float_attr(key, 0));
-  };
-  const bool low = given(1, "min"), high = given(2, "max");
-  if (low && high) {
-    const ElementwiseValue least = bound(1, "min");
-    return p.step(ElementwiseOp::clip, in[0], least, bound(2, "max"));
-  }
-  if (low) return p.step(ElementwiseOp::max, in[0], bound(1, "min"));
-  return high ? p.step(ElementwiseOp::min, in[0], bound(2, "max"))
-              : p.step(ElementwiseOp::copy, in[0]);
+  const auto low = bound(1, "min", -1), high = bound(2, "max", 1);
+  if (low && high) return p.step(ElementwiseOp::clip, in[0], *low, *high);
+  if (low) return p.step(ElementwiseOp::max, in[0], *low);
+  return high ? p.step(ElementwiseOp::min, in[0], *high) : p.step(ElementwiseOp::copy, in[0]);
 }
 
 void infer(InferContext& ctx) {
@@ -35,10 +41,15 @@ void infer(InferContext& ctx) {
   infer_elementwise(ctx, ElementwiseTypes::numeric, false);
 }
 
+// Only f32 is fused. If 0 is the only bound, infinity stays.
 std::optional<Epilogue> epilogue(const ir::Node& n) {
-  float low = n.float_attr("min", std::numeric_limits<float>::lowest());
-  float high = n.float_attr("max", std::numeric_limits<float>::max());
-  for (size_t i = 1; i <= 2; i++) {
+  const bool inputs = n.opset() >= 11;
+  float low = std::numeric_limits<float>::lowest(), high = std::numeric_limits<float>::max();
+  if (!inputs) {
+    low = n.float_attr("min", low);
+    high = n.float_attr("max", high);
+  }
+  for (size_t i = 1; i <= 2 && inputs; i++) {
     if (!n.input(i)) continue;
     const auto bound = ir::const_scalar(n.input(i));
     if (!bound) return std::nullopt;

@@ -1,6 +1,8 @@
 // The `activation` attribute of FusedConv and FusedGemm.
 #pragma once
 
+#include <limits>
+
 #include "ops/common/expansion.h"
 
 namespace poprt::ops {
@@ -25,9 +27,12 @@ inline ir::Value* activate(Expansion& e, ir::Value* x, const std::string& name,
                   {"gamma", parameter(1, 1.05070102214813232421875f)}});
   if (name == "HardSigmoid")
     return e.add(name, {x}, {{"alpha", parameter(0, 0.2f)}, {"beta", parameter(1, 0.5f)}});
-  if (name == "Clip")
-    return e.newest("Clip", {x, e.number(x->dtype(), static_cast<double>(parameter(0, -3.4e38f))),
-                             e.number(x->dtype(), static_cast<double>(parameter(1, 3.4e38f)))});
+  if (name == "Clip") {
+    const float low = parameter(0, std::numeric_limits<float>::lowest());
+    const float high = parameter(1, std::numeric_limits<float>::max());
+    return e.newest("Clip", {x, e.number(x->dtype(), static_cast<double>(low)),
+                             e.number(x->dtype(), static_cast<double>(high))});
+  }
   e.fail_unsupported(
       "activation '{}', expected Relu, Tanh, Sigmoid, LeakyRelu, Elu, Selu, ThresholdedRelu, "
       "Softplus, Softsign, HardSigmoid or Clip",

@@ -4,11 +4,7 @@
 namespace poprt::ops::graphcore_remainder_op {
 namespace {
 
-void expand(Expansion& e) {
-  if (is_integer(e.dtype(0))) return e.out(0, e.newest("Mod", {e.in(0), e.in(1)}));
-  ir::Value* whole = e.add("Floor", {e.add("Div", {e.in(0), e.in(1)})});
-  e.out(0, e.add("Sub", {e.in(0), e.add("Mul", {whole, e.in(1)})}));
-}
+void expand(Expansion& e) { e.out(0, e.newest("Mod", {e.in(0), e.in(1)})); }
 
 }  // namespace
 }  // namespace poprt::ops::graphcore_remainder_op

@@ -1,6 +1,7 @@
 // data and indices have equal shapes. Element i of the result axis (axis_size long) combines the
 // data with index i. If there are none, it is 0, or the element of initial_values (input 2).
 #include "ops/common/expansion.h"
+#include "ops/common/folding_builder.h"
 
 namespace poprt::ops::graphcore_scatter_reduce_op {
 namespace {
@@ -15,13 +16,15 @@ void expand(Expansion& e) {
     e.fail_unsupported("reduction '{}', expected sum, max, min, mul or none", how);
   Shape shape = x;
   shape[static_cast<size_t>(axis)] = size;
-  const double first = how == "max" ? -3.4e38 : how == "min" ? 3.4e38 : how == "mul" ? 1 : 0;
-  ir::Value* start = e.has(2) ? e.in(2) : e.expand(e.number(e.dtype(0), first), shape);
+  const bool extremum = how == "max" || how == "min", replaced = extremum || how == "mul";
+  ir::Value* first = extremum ? e.constant(extreme(e.dtype(0), how == "min"))
+                              : e.number(e.dtype(0), replaced ? 1 : 0);
+  ir::Value* start = e.has(2) ? e.in(2) : e.expand(first, shape);
   e.check(e.shape_of(start) == shape, "initial_values do not have the shape of the result");
   ir::Value* y =
       e.newest("ScatterElements", {start, e.expand(e.cast(e.in(1), DType::s64), x), e.in(0)},
                {{"axis", axis}, {"reduction", how == "sum" ? "add" : how}});
-  if (!e.has(2) && first != 0) {
+  if (!e.has(2) && replaced) {
     ir::Value* hit =
         e.newest("ScatterElements",
                  {e.expand(e.number(DType::s32, 0), shape),
