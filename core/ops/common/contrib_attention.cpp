@@ -43,8 +43,16 @@ AttentionResult attend(Expansion& e, const AttentionCall& call, bool wants_prese
   const DType type = call.q->dtype();
   AttentionResult r;
   const bool no_past = !call.past_k || dimension(e, call.past_k, 2) == 0;
-  if (!by_head && no_past && call.heads == call.kv_heads && size == v[2] / call.kv_heads &&
-      !call.lengths && call.softcap == 0 && call.left_window < 0 && !call.wants_scores) {
+  // Query i of several sees keys up to past + i, and a single query sees all keys, as in ONNX
+  // Runtime. (ONNX Runtime also lets the last of several queries see all keys, which differs only
+  // if there are more new keys than queries.) poprt.Attention aligns the last query with the last
+  // key.
+  const bool single = q[1] == 1 && !call.lengths && call.left_window < 0;
+  const bool causal = call.causal && !single;
+  const bool aligned = !causal || (!by_head && q[1] == k[1]);
+  if (!by_head && no_past && aligned && call.heads == call.kv_heads &&
+      size == v[2] / call.kv_heads && !call.lengths && call.softcap == 0 && call.left_window < 0 &&
+      !call.wants_scores) {
     Value* mask = call.mask ? e.cast(call.mask, DType::f32) : nullptr;
     r.y = e.cast(e.add_node("Attention", "poprt",
                             {e.cast(call.q, DType::f32), e.cast(call.k, DType::f32),
@@ -52,7 +60,7 @@ AttentionResult attend(Expansion& e, const AttentionCall& call, bool wants_prese
                             {{"heads", call.heads},
                              {"head_size", size},
                              {"scale", static_cast<float>(scale)},
-                             {"causal", int64_t{call.causal}}},
+                             {"causal", int64_t{causal}}},
                             1)
                      ->output(),
                  type);
@@ -69,7 +77,7 @@ AttentionResult attend(Expansion& e, const AttentionCall& call, bool wants_prese
                             {"kv_num_heads", call.kv_heads},
                             {"scale", static_cast<float>(scale)},
                             {"softcap", static_cast<float>(call.softcap)},
-                            {"is_causal", int64_t{call.causal}},
+                            {"is_causal", int64_t{causal}},
                             {"left_window_size", call.left_window},
                             {"qk_matmul_output_mode", call.scores_stage}},
                            4);
