@@ -11,7 +11,7 @@ namespace {
 void infer(InferContext& ctx) {
   const ir::ValueType &indices = ctx.in(0), &values = ctx.in(2);
   const DType t = indices.dtype;
-  if (t != DType::s32 && t != DType::s64 && t != DType::f32)
+  if (t != DType::undefined && t != DType::s32 && t != DType::s64 && t != DType::f32)
     ctx.fail_unsupported("indices of type {}; cast them to s64", dtype_name(t));
   if (values.has_shape && is_static(values.shape) && element_count(values.shape) != 2)
     ctx.fail_input("values should be [off, on], found {}", shape_string(values.shape));

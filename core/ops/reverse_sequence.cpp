@@ -12,7 +12,8 @@ void infer(InferContext& ctx) {
                 time = ctx.node.int_attr("time_axis", 0);
   if (batch + time != 1 || batch * time != 0)
     ctx.fail_input("batch_axis {} and time_axis {} should be 0 and 1", batch, time);
-  if (lens.dtype != DType::s64) ctx.fail_input("sequence_lens should be s64");
+  if (lens.dtype != DType::undefined && lens.dtype != DType::s64)
+    ctx.fail_input("sequence_lens should be s64");
   if (in.has_shape && in.shape.size() < 2)
     ctx.fail_input("expected rank 2 or more, found {}", shape_string(in.shape));
   if (in.has_shape && lens.has_shape) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/checked.h"
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
@@ -284,15 +285,18 @@ void resolve(ResolveContext& ctx) {
 }
 
 // The size of the first scan input along its scan axis if it is known, otherwise 1. Before opset 9,
-// that axis is the batch, because attribute scan_input_axes does not exist.
+// each sequence of the batch (axis 0) is scanned along axis 1.
 int64_t repeats(const ir::Node& node) {
   const auto scanned = static_cast<size_t>(node.int_attr("num_scan_inputs", 1));
   const ir::Value* value = node.input(node.inputs().size() - scanned);
   if (!value || !value->type.has_shape || value->shape().empty()) return 1;
-  const auto rank = static_cast<int64_t>(value->shape().size());
-  const int64_t axis = normalize_axis(node.ints_attr("scan_input_axes", {0}).at(0), rank);
-  const int64_t length = value->shape()[static_cast<size_t>(axis)];
-  return length >= 0 ? length : 1;
+  const Shape& shape = value->shape();
+  const auto times = [](int64_t size) { return size >= 0 ? size : 1; };
+  if (node.opset() < 9) return shape.size() < 2 ? 1 : checked_mul(times(shape[0]), times(shape[1]));
+  const auto axes = node.ints_attr("scan_input_axes");
+  const int64_t axis =
+      normalize_axis(axes.empty() ? 0 : axes[0], static_cast<int64_t>(shape.size()));
+  return times(shape[static_cast<size_t>(axis)]);
 }
 
 }  // namespace

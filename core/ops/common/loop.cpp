@@ -167,7 +167,8 @@ void resolve_loop(ResolveContext& ctx) {
 
 int64_t loop_repeats(const ir::Node& loop) {
   const ir::Value* count = loop.input(0);
-  return count && count->is_constant() ? count->constant().to_int64s().at(0) : 1;
+  if (!count || !count->is_constant() || count->constant().count() == 0) return 1;
+  return std::max<int64_t>(count->constant().to_int64s()[0], 0);
 }
 
 }  // namespace poprt::ops

@@ -27,13 +27,17 @@ int64_t most_of(double limit, int64_t boxes) {
 
 // The number of rows for constant inputs, found by evaluating the node with the bound.
 int64_t rows_of(const ir::Node& node, int64_t bound) {
-  ir::Value* y = node.output(0);
-  const ir::ValueType before = y->type;
-  y->type = ir::ValueType::of(DType::s64, {bound, 3});
+  // The type is restored if the evaluation throws, too.
+  struct Restored {
+    ir::Value* y;
+    ir::ValueType before = y->type;
+    ~Restored() { y->type = std::move(before); }
+  };
+  const Restored restored{node.output(0)};
+  restored.y->type = ir::ValueType::of(DType::s64, {bound, 3});
   std::vector<Tensor> inputs;
   for (const ir::Value* v : node.inputs()) inputs.push_back(v ? v->constant() : Tensor());
   const Tensor rows = evaluate(node, inputs)[0];
-  y->type = before;
   const auto values = rows.values<int64_t>();
   int64_t count = 0;
   while (count < bound && values[static_cast<size_t>(count) * 3] >= 0) count++;

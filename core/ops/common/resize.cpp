@@ -217,17 +217,19 @@ void lower_resize(LowerContext& ctx, const ResizeSpec& spec) {
     return;
   }
   // Shrinking axes come first, which keeps intermediate results small.
-  std::partition(changing.begin(), changing.end(),
-                 [](const ResizeAxis& a) { return a.out < a.in; });
+  std::vector<ResizeAxis> ordered;
+  for (const bool shrinking : {true, false})
+    for (const ResizeAxis& a : changing)
+      if ((a.out < a.in) == shrinking) ordered.push_back(a);
   Shape shape = in;
   program::BufferId from = ctx.in(0);
-  for (size_t k = 0; k < changing.size(); k++) {
-    const ResizeAxis& a = changing[k];
+  for (size_t k = 0; k < ordered.size(); k++) {
+    const ResizeAxis& a = ordered[k];
     const bool exact = dtype == DType::f64;
     const Taps taps = exact ? taps_of<double>(spec, a) : taps_of<float>(spec, a);
     Shape next = shape;
     next[a.axis] = a.out;
-    const bool last = k + 1 == changing.size();
+    const bool last = k + 1 == ordered.size();
     const program::BufferId to = last ? ctx.out(0) : ctx.temporary(wide_type(dtype), next);
     calls::Resample call{.outer = partial_product(shape, 0, a.axis),
                          .in = a.in,

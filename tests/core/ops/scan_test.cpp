@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ir/text.h"
+#include "ops/facts.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -156,6 +157,19 @@ TEST(ScanInference, ElementTypesMatchTheBody) {
 TEST(ScanInference, ABodyIsAGraph) {
   EXPECT_NE(ScanNode{.body = "1"}.refusal().find("'t': attribute body is missing"),
             std::string::npos);
+}
+
+// The cost counts the rounds also of a node that does not state its axes, or states none.
+TEST(ScanInference, TheRoundsOfANodeAreItsSteps) {
+  const auto rounds = [](ScanNode node) {
+    const auto graph = node.graph();
+    return facts_of(*graph->nodes().back()).repeats(*graph->nodes().back());
+  };
+  EXPECT_EQ(rounds({}), 3);
+  EXPECT_EQ(rounds({.scanned = "num_scan_inputs = 1, scan_input_axes = ints [], "}), 3);
+  EXPECT_EQ(rounds({.scanned = "num_scan_inputs = 1, scan_input_axes = [1], "}), 2);
+  EXPECT_EQ(rounds({.opset = 8}), 3 * 2);  // sequences of a batch
+  EXPECT_EQ(rounds({.scanned = "num_scan_inputs = 9, "}), 1);
 }
 
 }  // namespace

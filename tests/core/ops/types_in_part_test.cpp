@@ -117,5 +117,19 @@ TEST(TypesInPart, MatchTheRecord) {
                  "Types inferred from partial types: types_in_part_test.cpp.");
 }
 
+TEST(TypesInPart, IndicesOfUnknownTypeAreNotRefused) {
+  for (const std::string op : {"OneHot", "ReverseSequence"}) {
+    ir::Graph g("g");
+    g.opsets[""] = 17;
+    ir::Value* x = g.add_input("x", ir::ValueType::of(DType::f32, {2, 3}));
+    ir::Value* unknown = g.add_input("i", ir::ValueType{});
+    ir::Value* values = g.add_input("v", ir::ValueType::of(DType::f32, {2}));
+    ir::Value* depth = g.add_constant("d", Tensor::scalar(int64_t{4}));
+    ir::Node* n = op == "OneHot" ? g.add_node(op, "", {unknown, depth, values})
+                                 : g.add_node(op, "", {x, unknown});
+    EXPECT_NO_THROW(ops::infer(*n)) << op;
+  }
+}
+
 }  // namespace
 }  // namespace poprt::test
