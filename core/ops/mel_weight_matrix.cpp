@@ -1,5 +1,6 @@
 // Triangles of equal width on the mel scale, 2595 log10(1 + f / 700), as a matrix [dft_length / 2 +
 // 1, num_mel_bins]. All inputs must be constant.
+#include <algorithm>
 #include <cmath>
 
 #include "base/onnx_dtype.h"
@@ -44,6 +45,8 @@ void lower(LowerContext& ctx) {
     edges.push_back(static_cast<int64_t>(edge));
   }
   std::vector<double> values(static_cast<size_t>(rows * bins), 0);
+  // Edges may be far outside the rows.
+  const auto row_of = [rows](int64_t edge) { return std::clamp<int64_t>(edge, 0, rows); };
   const auto set = [&](int64_t row, int64_t bin, double v) {
     if (row >= 0 && row < rows) values[static_cast<size_t>(row * bins + bin)] = v;
   };
@@ -51,9 +54,9 @@ void lower(LowerContext& ctx) {
     const auto i = static_cast<size_t>(b);
     const int64_t from = edges[i], center = edges[i + 1], to = edges[i + 2];
     if (center == from) set(center, b, 1);
-    for (int64_t j = from; center != from && j <= center; j++)
+    for (int64_t j = row_of(from); center != from && j < row_of(center + 1); j++)
       set(j, b, static_cast<double>(j - from) / static_cast<double>(center - from));
-    for (int64_t j = center; to > center && j < to; j++)
+    for (int64_t j = row_of(center); j < row_of(to); j++)
       set(j, b, static_cast<double>(to - j) / static_cast<double>(to - center));
   }
   emit_constant(ctx, 0, values);

@@ -1,3 +1,4 @@
+#include "base/checked.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
 #include "ops/common/movement.h"
@@ -46,7 +47,7 @@ void infer(InferContext& ctx) {
     int64_t sum = 0;
     for (const int64_t s : *sizes) {
       if (s < 0 || (total >= 0 && s > total)) ctx.fail_input("split size {} of {}", s, total);
-      sum += s;
+      sum = checked_add(sum, s, "the sum of split sizes");
     }
     if (total >= 0 && sum != total)
       ctx.fail_input("split sizes sum to {}, dimension {} is {}", sum, axis, total);

@@ -42,6 +42,8 @@ void resolve(ResolveContext& ctx) {
     if (!is_known)
       ctx.fail_at(ErrorCode::unimplemented, "the sizes to split into must be constant");
     const Tensor& t = in[1].value->constant();
+    if (t.count() > kMaxElements)
+      ctx.fail_at(ErrorCode::resource_exhausted, "more than {} parts", kMaxElements);
     sizes = t.to_int64s();
     if (t.shape().empty()) {
       const int64_t part = sizes.at(0);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 #include "base/onnx_dtype.h"
 #include "ir/newest.h"
@@ -27,17 +28,35 @@ bool same_size(const Value* a, const Value* b) {
          (is_known(a) && is_known(b) && a->constant().to_int64s() == b->constant().to_int64s());
 }
 
-bool is_linear_in(const Value* size, const Value* of) {
+namespace {
+
+// A value may be reached on a number of paths that is exponential in the depth of the graph, so the
+// result for each value is kept.
+template <class Result>
+using Known = std::unordered_map<const Value*, Result>;
+
+bool is_linear(const Value* size, const Value* of, Known<bool>& known);
+
+bool find_linear(const Value* size, const Value* of, Known<bool>& known) {
   if (size == of || size->is_constant()) return true;
   const Node* n = size->producer();
   if (!n || !ir::is_onnx_domain(n->domain) || n->inputs().size() != 2) return false;
   const Value *a = n->input(0), *b = n->input(1);
   const bool sum = n->op_type == "Add" || n->op_type == "Sub";
   const bool scaled = n->op_type == "Mul" && (a->is_constant() || b->is_constant());
-  return (sum || scaled) && is_linear_in(a, of) && is_linear_in(b, of);
+  return (sum || scaled) && is_linear(a, of, known) && is_linear(b, of, known);
 }
 
-std::optional<int64_t> upper_limit(const Value* v) {
+bool is_linear(const Value* size, const Value* of, Known<bool>& known) {
+  if (const auto it = known.find(size); it != known.end()) return it->second;
+  return known[size] = find_linear(size, of, known);
+}
+
+using Limit = std::optional<int64_t>;
+
+Limit limit_of(const Value* v, Known<Limit>& known);
+
+Limit find_limit(const Value* v, Known<Limit>& known) {
   const auto is_one = [](const Value* of) {
     return of && of->type.is_static() && element_count(of->shape()) == 1;
   };
@@ -48,13 +67,13 @@ std::optional<int64_t> upper_limit(const Value* v) {
   const Facts& facts = facts_of(*n);
   if (facts.source == ElementSource::itself || facts.source == ElementSource::in_order ||
       facts.cast == CastForm::to_type)
-    return upper_limit(n->input(0));
+    return limit_of(n->input(0), known);
   const bool is_least = n->op_type == "Min";
   if (!is_least && facts.source != ElementSource::chosen) return std::nullopt;
-  std::optional<int64_t> limit;
+  Limit limit;
   const auto chosen = is_least ? std::nullopt : extremum_of(*n);
   for (size_t i = is_least ? 0 : 1; i < n->inputs().size(); i++) {
-    const auto own = upper_limit(n->input(i));
+    const Limit own = limit_of(n->input(i), known);
     // One operand with a limit suffices for a minimum only.
     if (!own && !is_least && chosen != Extremum::least) return std::nullopt;
     if (!own) continue;
@@ -63,6 +82,23 @@ std::optional<int64_t> upper_limit(const Value* v) {
                                                     : std::max(*limit, *own);
   }
   return limit;
+}
+
+Limit limit_of(const Value* v, Known<Limit>& known) {
+  if (const auto it = known.find(v); it != known.end()) return it->second;
+  return known[v] = find_limit(v, known);
+}
+
+}  // namespace
+
+bool is_linear_in(const Value* size, const Value* of) {
+  Known<bool> known;
+  return is_linear(size, of, known);
+}
+
+std::optional<int64_t> upper_limit(const Value* v) {
+  Known<Limit> known;
+  return limit_of(v, known);
 }
 
 std::optional<Extremum> extremum_of(const Node& where) {

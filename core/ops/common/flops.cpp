@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "base/checked.h"
 #include "ops/facts.h"
 
 namespace poprt::ops {
@@ -92,8 +93,8 @@ int64_t einsum(const ir::Node& node) {
       size = std::max(size, value->shape()[d]);
     }
   }
-  for (const auto& [name, size] : sizes) all *= size;
-  return operands > 1 ? operands * all : all;
+  for (const auto& [name, size] : sizes) all = checked_mul(all, size, "operations");
+  return operands > 1 ? checked_mul(operands, all, "operations") : all;
 }
 
 int64_t pool(const ir::Node& node) {

@@ -1,5 +1,7 @@
 #include "ops/common/quantization.h"
 
+#include <algorithm>
+
 #include "base/checked.h"
 #include "kernels/calls/requantize.h"
 #include "ops/common/axes.h"
@@ -30,8 +32,8 @@ kernels::calls::QuantizationGrid quantization_grid(const ir::Node& node, const S
   if (scale[a] == 0 && s.n == 0) return {.outer = s.outer, .n = s.n, .inner = s.inner, .block = 1};
   if (scale[a] < 1 || s.n == 0) bad();
   const int64_t block = block_size > 0 ? block_size : (s.n + scale[a] - 1) / scale[a];
-  if ((s.n + block - 1) / block != scale[a]) bad();
-  return {.outer = s.outer, .n = s.n, .inner = s.inner, .block = block};
+  if (s.n / block + (s.n % block != 0) != scale[a]) bad();
+  return {.outer = s.outer, .n = s.n, .inner = s.inner, .block = std::min(block, s.n)};
 }
 
 void check_quantization(const InferContext& ctx) {

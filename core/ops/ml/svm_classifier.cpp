@@ -33,6 +33,9 @@ void expand(Expansion& e) {
             static_cast<int64_t>(rho.size()) >= pairs && a.size() == b.size() &&
             (a.empty() || static_cast<int64_t>(a.size()) >= pairs),
         "the sizes of coefficients, rho or prob_a do not match the classes and support vectors");
+    constexpr int64_t kMostElements = INT64_C(1) << 26;
+    e.check(count <= kMostElements / pairs,
+            "there are too many pairs of classes for so many support vectors");
     // The decision between i and j uses row j - 1 of the coefficients for the vectors of i, and row
     // i for the vectors of j.
     std::vector<float> matrix(static_cast<size_t>(count * pairs));
