@@ -94,7 +94,7 @@ std::optional<size_t> first_changed(const AxisMap& map, size_t input, size_t out
 // For an operand whose elements differ along one axis at most: the axis of the output to which the
 // only axis of the operand that does not have one place is carried. Returns nothing if there is no
 // such axis or more than one, or if the axis is not carried.
-std::optional<size_t> only_axis(const AxisMap& map, size_t input, size_t output = 0);
+std::optional<size_t> varying_axis(const AxisMap& map, size_t input, size_t output = 0);
 // Whether the axis is in one of the reduced groups.
 bool is_reduced(const AxisMap& map, InputAxis axis);
 // The axes of the input that are reduced.

@@ -10,7 +10,7 @@ namespace {
 
 void infer(InferContext& ctx) {
   const ir::ValueType &in = ctx.in(0), &indices = ctx.in(1), &updates = ctx.in(2);
-  check_scatter_types(ctx);
+  check_scatter_inputs(ctx);
   if (in.has_shape && indices.has_shape) {
     if (indices.shape.empty()) ctx.fail_input("indices should have rank 1 or more");
     const int64_t depth = indices.shape.back();

@@ -8,7 +8,7 @@ namespace poprt::ops::space_to_depth_op {
 namespace {
 
 // Whether output channels are ordered by channel first (mode CRD, since opset 28).
-bool columns_first(const ir::Node& n) { return n.string_attr("mode", "DCR") == "CRD"; }
+bool channels_first(const ir::Node& n) { return n.string_attr("mode", "DCR") == "CRD"; }
 
 void infer(InferContext& ctx) {
   const ir::ValueType& in = ctx.in(0);
@@ -36,7 +36,7 @@ void lower(LowerContext& ctx) {
   // the column within the block.
   Shape dims = {in[0], b, b, in[1], out[2], out[3]};
   std::vector<int64_t> from = {s[0], s[2], 1, s[1], b * s[2], b};
-  if (columns_first(ctx.node)) {
+  if (channels_first(ctx.node)) {
     std::rotate(dims.begin() + 1, dims.begin() + 3, dims.begin() + 4);
     std::rotate(from.begin() + 1, from.begin() + 3, from.begin() + 4);
   }
@@ -47,7 +47,7 @@ void lower(LowerContext& ctx) {
 void map_axes(AxesContext& ctx) {
   const int64_t b = ctx.node.int_attr("blocksize", 0), c = ctx.in(0)[1];
   ctx.carry(0, 0, 0, 0);
-  const bool crd = columns_first(ctx.node);
+  const bool crd = channels_first(ctx.node);
   ctx.link({0, 1, 0, 1, c, 1, crd ? b * b : 1});
   ctx.link({0, 2, 0, 1, b, 1, crd ? b : b * c});
   ctx.link({0, 3, 0, 1, b, 1, crd ? 1 : c});

@@ -102,7 +102,7 @@ std::optional<size_t> first_changed(const AxisMap& map, size_t input, size_t out
   return std::nullopt;
 }
 
-std::optional<size_t> only_axis(const AxisMap& map, size_t input, size_t output) {
+std::optional<size_t> varying_axis(const AxisMap& map, size_t input, size_t output) {
   std::optional<size_t> found;
   for (size_t a = 0; a < map.inputs.at(input).size(); a++) {
     if (map.inputs[input][a] == 1) continue;

@@ -112,7 +112,7 @@ Value* sum_of_masks(Expansion& e, Value* a, Value* b) {
   return e.add("Add", {a, b});
 }
 
-Value* widened_bias(Expansion& e, Value* bias, int64_t keys) {
+Value* zero_extended_bias(Expansion& e, Value* bias, int64_t keys) {
   if (!bias) return nullptr;
   Shape shape = e.shape_of(bias);
   if (shape.empty() || shape.back() <= 1 || shape.back() >= keys) return bias;
@@ -335,7 +335,7 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
       additive_mask(e, mask, batch, queries, keys, past,
                     static_cast<double>(node.float_attr("mask_filter_value", -10000.0f)),
                     call.q->dtype()),
-      shared ? widened_bias(e, e.in_or_null(in.attention_bias), keys)
+      shared ? zero_extended_bias(e, e.in_or_null(in.attention_bias), keys)
              : e.in_or_null(in.attention_bias));
   call.wants_scores = e.wants(3);
   call.scores_stage = 2;

@@ -47,7 +47,7 @@ ir::Value* additive_mask(Expansion& e, ir::Value* mask, int64_t batch, int64_t q
                          int64_t keys, int64_t past, double filter, DType dtype);
 
 // Extends a bias for the valid keys with zeros to `keys` keys. Returns null if `bias` is null.
-ir::Value* widened_bias(Expansion& e, ir::Value* bias, int64_t keys);
+ir::Value* zero_extended_bias(Expansion& e, ir::Value* bias, int64_t keys);
 
 // a + b, where each may be null.
 ir::Value* sum_of_masks(Expansion& e, ir::Value* a, ir::Value* b);

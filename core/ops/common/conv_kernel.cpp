@@ -25,7 +25,7 @@ bool has_small_groups(const ConvProblem& p) {
   return p.groups > 1 && p.c == p.m && p.c <= kLanes && kLanes % p.c == 0;
 }
 
-bool has_whole_blocks(const ConvProblem& p) {
+bool groups_fill_blocks(const ConvProblem& p) {
   return p.groups == 1 || (p.c % kLanes == 0 && p.m % kLanes == 0);
 }
 
@@ -97,7 +97,7 @@ bool is_mostly_padding(const ConvProblem& p) {
 // Whether all products should be computed, in bf16. They are twice as fast as products of f32, so
 // skipping half of them does not pay.
 bool prefers_dense_bf16(const ConvProblem& p) {
-  return p.bf16 && !p.single && has_whole_blocks(p) &&
+  return p.bf16 && !p.single && groups_fill_blocks(p) &&
          (!is_mostly_padding(p) || unpadded_share(p) >= 0.5);
 }
 
@@ -457,8 +457,8 @@ bool conv_kernel_exists(const ConvProblem& p) {
     if (a.pad < 0) return false;
   if (p.plain) return p.groups == 1 && p.c < kLanes && !p.normalized;
   if (p.plain_result) return false;
-  if (p.normalized) return has_whole_blocks(p) && !p.single;
-  return has_whole_blocks(p) || (has_small_groups(p) && !p.deep);
+  if (p.normalized) return groups_fill_blocks(p) && !p.single;
+  return groups_fill_blocks(p) || (has_small_groups(p) && !p.deep);
 }
 
 std::string_view ConvKernel::name() const {

@@ -30,7 +30,7 @@ void check_reduction(const LowerContext& ctx) {
                          ctx.node.string_attr("reduction", "none"));
 }
 
-void check_scatter_types(const InferContext& ctx) {
+void check_scatter_inputs(const InferContext& ctx) {
   const DType in = ctx.in(0).dtype, updates = ctx.in(2).dtype;
   check_index_dtype(ctx, 1);
   reduction_of(ctx.node);
@@ -40,7 +40,7 @@ void check_scatter_types(const InferContext& ctx) {
 
 void infer_scatter_elements(InferContext& ctx) {
   const ir::ValueType &in = ctx.in(0), &indices = ctx.in(1), &updates = ctx.in(2);
-  check_scatter_types(ctx);
+  check_scatter_inputs(ctx);
   if (in.has_shape && indices.has_shape) {
     const auto rank = static_cast<int64_t>(in.shape.size());
     const auto axis = static_cast<size_t>(axis_of(ctx, ctx.node.int_attr("axis", 0), rank));

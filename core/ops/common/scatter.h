@@ -15,7 +15,7 @@ void check_reduction(const LowerContext& ctx);
 
 // Throws invalid_argument for attributes and types of data, indices and updates that no scatter
 // supports.
-void check_scatter_types(const InferContext& ctx);
+void check_scatter_inputs(const InferContext& ctx);
 
 void infer_scatter_elements(InferContext& ctx);
 void lower_scatter_elements(LowerContext& ctx);

@@ -311,7 +311,7 @@ class GroupQueryAttention {
     ir::Value* mask =
         e_.add("Where", {hidden_keys(), e_.number(type_, -std::numeric_limits<double>::infinity()),
                          e_.number(type_, 0)});
-    mask = sum_of_masks(e_, mask, widened_bias(e_, call_.mask, keys_));
+    mask = sum_of_masks(e_, mask, zero_extended_bias(e_, call_.mask, keys_));
     Shape wide = {batch_, call_.heads, dimension(e_, mask, 2), keys_};
     mask = e_.expand(mask, wide);
     wide[3] = 1;

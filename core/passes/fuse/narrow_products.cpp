@@ -164,7 +164,7 @@ std::optional<Weights> dequantized(const Value* v, bool transposed) {
   const size_t depth = transposed ? 1 : 0, column = 1 - depth;  // the axes of k and n
   if (element_count(scales) == 1) return w;
   if (scales.size() == 1)
-    return ops::only_axis(ops::axis_map(*d), 1) == column ? std::optional(w) : std::nullopt;
+    return ops::varying_axis(ops::axis_map(*d), 1) == column ? std::optional(w) : std::nullopt;
   // A scale for each block along k.
   if (scales.size() != 2 || scales[column] != shape[column] || scales[depth] >= shape[depth])
     return std::nullopt;

@@ -67,7 +67,7 @@ std::optional<Quantized> quantized(const Node& n, Value* bytes, DType dtype) {
     return std::nullopt;
   if (scales.size() == 1) return q;
   const auto axis =
-      q.scale->shape().size() == 1 ? ops::only_axis(ops::axis_map(n), 1) : std::nullopt;
+      q.scale->shape().size() == 1 ? ops::varying_axis(ops::axis_map(n), 1) : std::nullopt;
   if (!axis) return std::nullopt;
   q.axis = static_cast<int64_t>(*axis);
   return q;

@@ -122,7 +122,8 @@ class Layout {
     const Value* v = n.input(i);
     const Shape& out = n.output()->shape();
     if (!v || v->dtype() != DType::f32 || !v->type.is_static()) return false;
-    if (v->is_constant()) return v->constant().count() == 1 || ops::only_axis(map, i) == kChannels;
+    if (v->is_constant())
+      return v->constant().count() == 1 || ops::varying_axis(map, i) == kChannels;
     if (v->shape().size() != out.size() || v->shape()[1] != out[1]) return false;
     if (v->shape() == out) return true;
     // With three dimensions, slices and their rows are one dimension after blocking.

@@ -115,7 +115,7 @@ class Layout {
   static bool constant_fits(const ops::AxisMap& map, const Node& n, size_t i) {
     const Value& v = *n.input(i);
     if (v.constant().count() == 1) return v.shape().size() <= n.output()->shape().size();
-    return ops::only_axis(map, i) == kChannels;
+    return ops::varying_axis(map, i) == kChannels;
   }
 
   // Max or Min of bytes and one constant, which qdq_products creates.
