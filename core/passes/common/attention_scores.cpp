@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <span>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -165,23 +167,39 @@ std::optional<AttentionScores::Place> AttentionScores::at(const Node& node) cons
 
 bool AttentionScores::drops_keys(const Node& node, size_t input, double kept,
                                  double dropped) const {
-  const auto place = at(node);
-  const Joint joint(node, input);
-  const size_t last = node.input(input)->shape().size() - 1;
-  if (!place || !joint.is_valid() ||
-      ops::carried(ops::axis_map(node), {input, last}) != place->keys)
-    return false;
-  if (!joint.joins_truths())
-    return place->is_weights ? clears_weights(joint, kept, dropped)
-                             : lowers_scores(joint, kept, dropped);
-  // If this mask keeps a key, the result is the other mask. Otherwise the other mask has no effect.
-  constexpr double kTruths[] = {0, 1};
-  const std::vector<double> without = joint.at(dropped, kTruths);
-  const Value* both = node.output();
-  return std::ranges::equal(joint.at(kept, kTruths), kTruths) && without[0] == without[1] &&
-         std::ranges::any_of(both->uses(), [&](const ir::Use& use) {
-           return drops_keys(*use.node, use.input, 1 - without[0], without[0]);
-         });
+  struct Reader {
+    const Node* node;
+    size_t input;
+    double kept, dropped;
+  };
+  std::vector<Reader> open{{&node, input, kept, dropped}};
+  std::set<std::tuple<const Node*, size_t, double>> seen;  // `kept` is the other truth
+  while (!open.empty()) {
+    const Reader r = open.back();
+    open.pop_back();
+    const auto place = at(*r.node);
+    const Joint joint(*r.node, r.input);
+    const size_t last = r.node->input(r.input)->shape().size() - 1;
+    if (!place || !joint.is_valid() ||
+        ops::carried(ops::axis_map(*r.node), {r.input, last}) != place->keys)
+      continue;
+    if (!joint.joins_truths()) {
+      if (place->is_weights ? clears_weights(joint, r.kept, r.dropped)
+                            : lowers_scores(joint, r.kept, r.dropped))
+        return true;
+      continue;
+    }
+    // If this mask keeps a key, the result is the other mask. Otherwise the other mask has no
+    // effect.
+    constexpr double kTruths[] = {0, 1};
+    const std::vector<double> without = joint.at(r.dropped, kTruths);
+    if (!std::ranges::equal(joint.at(r.kept, kTruths), kTruths) || without[0] != without[1])
+      continue;
+    for (const ir::Use& use : r.node->output()->uses())
+      if (seen.emplace(use.node, use.input, without[0]).second)
+        open.push_back({use.node, use.input, 1 - without[0], without[0]});
+  }
+  return false;
 }
 
 }  // namespace poprt::passes

@@ -222,41 +222,45 @@ void bypass(Value* value, Value* by) {
 
 namespace {
 
-void collect_factors(Value* value, bool root, Product& out) {
-  if (const auto s = const_scalar(value)) {
-    out.scale *= *s;
-    return;
-  }
-  Node* n = value->producer();
-  if (n && (root || single_use(value))) {
-    if (n->is("Mul")) {
-      collect_factors(n->input(0), false, out);
-      collect_factors(n->input(1), false, out);
-      return;
+// The products of a pattern have few factors. The limit keeps the time linear if a pass calls
+// factors_of() for each node of a long chain.
+constexpr size_t kMostProducts = 64;
+
+Product collect_factors(Value* product, bool root) {
+  Product out;
+  std::vector<Value*> open{product};  // the last one is the next factor from the left
+  for (size_t products = 0; !open.empty();) {
+    Value* value = open.back();
+    open.pop_back();
+    if (const auto s = const_scalar(value)) {
+      out.scale *= *s;
+      continue;
     }
-    if (n->is("Div")) {
-      if (const auto divisor = const_scalar(n->input(1)); divisor && *divisor != 0) {
+    const Node* n = (root && value == product) || single_use(value) ? value->producer() : nullptr;
+    if (n && products < kMostProducts) {
+      if (n->is("Mul")) {
+        products++;
+        open.push_back(n->input(1));
+        open.push_back(n->input(0));
+        continue;
+      }
+      if (const auto divisor = n->is("Div") ? const_scalar(n->input(1)) : std::nullopt;
+          divisor && *divisor != 0) {
+        products++;
         out.scale /= *divisor;
-        collect_factors(n->input(0), false, out);
-        return;
+        open.push_back(n->input(0));
+        continue;
       }
     }
+    out.factors.push_back(value);
   }
-  out.factors.push_back(value);
+  return out;
 }
 
 }  // namespace
 
-Product factors_of(Node& mul) {
-  Product p;
-  collect_factors(mul.output(), true, p);
-  return p;
-}
+Product factors_of(Node& mul) { return collect_factors(mul.output(), true); }
 
-Product factors_of(Value* value) {
-  Product p;
-  collect_factors(value, false, p);
-  return p;
-}
+Product factors_of(Value* value) { return collect_factors(value, false); }
 
 }  // namespace poprt::passes

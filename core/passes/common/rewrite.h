@@ -89,7 +89,8 @@ void redirect(ir::Value* value, ir::Value* by);
 void bypass(ir::Value* value, ir::Value* by);
 
 // Collects the factors of a product: descends through Mul (and Div by constants) as long as the
-// intermediate results have no other reader. `scale` is the product of the one-element constants.
+// intermediate results have no other reader, through at most 64 nodes. `scale` is the product of
+// the one-element constants.
 struct Product {
   double scale = 1;
   std::vector<ir::Value*> factors;

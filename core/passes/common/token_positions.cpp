@@ -409,28 +409,48 @@ class Masks {
            n.is("Identity");
   }
 
+  // The uses of values in the order of a depth-first search, each of them once.
+  class Uses {
+   public:
+    explicit Uses(const Value* first) { add(first); }
+    std::optional<ir::Use> next() {
+      if (open_.empty()) return std::nullopt;
+      const ir::Use use = open_.back();
+      open_.pop_back();
+      return use;
+    }
+    void add(const Value* v) {
+      if (seen_.insert(v).second) open_.insert(open_.end(), v->uses().rbegin(), v->uses().rend());
+    }
+
+   private:
+    std::vector<ir::Use> open_;
+    std::unordered_set<const Value*> seen_;
+  };
+
   // Follows keys to their products, and scores to the Softmax.
   bool hide_keys(const Value* keys) {
     bool found = false;
-    for (const ir::Use& use : keys->uses()) {
-      if (use.node->is("MatMul")) {
-        if (use.input == 1) found |= hide_scores(use.node->output());
-      } else if (moves(*use.node) && use.input == 0) {
-        found |= hide_keys(use.node->output());
+    Uses uses(keys);
+    while (const auto use = uses.next()) {
+      if (use->node->is("MatMul")) {
+        if (use->input == 1) found |= hide_scores(use->node->output());
+      } else if (moves(*use->node) && use->input == 0) {
+        uses.add(use->node->output());
       }
     }
     return found;
   }
 
-  bool hide_scores(Value* scores) {
+  bool hide_scores(const Value* scores) {
     bool found = false;
-    const std::vector<ir::Use> uses = scores->uses();
-    for (const ir::Use& use : uses) {
-      if (use.node->is("Softmax")) {
-        if (masked_.insert(use.node).second) mask(*use.node);
+    Uses uses(scores);
+    while (const auto use = uses.next()) {
+      if (use->node->is("Softmax")) {
+        if (masked_.insert(use->node).second) mask(*use->node);
         found = true;
-      } else if (moves(*use.node) && !use.node->is("Transpose")) {
-        found |= hide_scores(use.node->output());
+      } else if (moves(*use->node) && !use->node->is("Transpose")) {
+        uses.add(use->node->output());
       }
     }
     return found;
@@ -438,17 +458,18 @@ class Masks {
 
   // Whether the product with the cache has weights from a Softmax.
   static bool is_of_values(const Value* values) {
-    for (const ir::Use& use : values->uses()) {
-      if (use.node->is("MatMul") && use.input == 1) {
-        const Value* v = use.node->input(0);
+    Uses uses(values);
+    while (const auto use = uses.next()) {
+      if (use->node->is("MatMul") && use->input == 1) {
+        const Value* v = use->node->input(0);
         for (int steps = 0; v && v->producer() && steps < 8; steps++) {
           if (v->producer()->is("Softmax")) return true;
           if (!moves(*v->producer())) break;
           const Node& n = *v->producer();
           v = n.is("Where") ? n.input(2) : n.input(0);
         }
-      } else if (moves(*use.node) && use.input == 0 && is_of_values(use.node->output())) {
-        return true;
+      } else if (moves(*use->node) && use->input == 0) {
+        uses.add(use->node->output());
       }
     }
     return false;

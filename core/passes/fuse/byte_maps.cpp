@@ -63,10 +63,12 @@ class Chain {
     return all;
   }
 
+  // Recursive calls are limited by kMostNodes: each node is counted before its operands are added.
   bool add(Node& n) {
     if (is_added(n)) return true;
     const bool is_map = n.is("ByteMap", "poprt");
-    if (nodes_.size() >= kMostNodes || (!is_map && !ops::is_fusable_elementwise(n))) return false;
+    if (begun_ >= kMostNodes || (!is_map && !ops::is_fusable_elementwise(n))) return false;
+    begun_++;
     for (size_t i = 0; i < n.inputs().size(); i++) {
       Value* v = n.input(i);
       if (!v || is_one_number(v) || (is_map && i == 1)) continue;
@@ -113,6 +115,7 @@ class Chain {
 
   Value* origin_ = nullptr;
   std::vector<Node*> nodes_;
+  size_t begun_ = 0;  // nodes that are in nodes_ or whose operands are being added
 };
 
 bool is_identity(const Tensor& table) {

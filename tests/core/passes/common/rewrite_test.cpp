@@ -268,5 +268,20 @@ TEST(Rewrite, SkipsNodesWithoutEffect) {
   EXPECT_EQ(ops_of(*g), "Identity Neg Identity Identity");
 }
 
+// Each Mul has two computed operands: no factor is a constant.
+TEST(Rewrite, LongProductsAreDecomposedInPart) {
+  ir::Graph graph;
+  ir::Value* x = graph.add_input("x", ir::ValueType::of(DType::f32, {2}));
+  ir::Value* y = x;
+  constexpr int kNodes = 200000;
+  for (int i = 0; i < kNodes; i++) y = graph.add_node("Mul", "", {y, x})->output();
+  graph.add_output(y);
+  std::vector<ir::Node*> nodes = graph.nodes();
+  size_t most = 0;
+  for (ir::Node* n : nodes) most = std::max(most, passes::factors_of(*n).factors.size());
+  EXPECT_GT(most, 8u);
+  EXPECT_LT(most, 1000u);
+}
+
 }  // namespace
 }  // namespace poprt::test

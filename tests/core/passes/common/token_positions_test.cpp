@@ -101,6 +101,30 @@ TEST_F(TokenPositionsOfAModel, FailWithoutAttentionThatCanBeMasked) {
   }
 }
 
+// Each sum reads the one before it twice: there are 2^40 paths from the scores.
+TEST(TokenPositionForms, AreSearchedForMasksInLinearTime) {
+  std::string text = positions_model("2", true);
+  const std::string line = "  output %y\n";
+  std::string more = R"(
+  %turned : f32[B,1,2,P] = Transpose(%present) {perm = [0, 1, 3, 2]}
+  %s0 : f32[B,1,1,P] = MatMul(%new, %turned)
+)";
+  for (int i = 0; i < 40; i++)
+    more += fmt::format("  %s{0} : f32[B,1,1,P] = Add(%s{1}, %s{1})\n", i + 1, i);
+  text.replace(text.find(line), line.size(), more + line + "  output %s40\n");
+  const auto graph = ir::parse_text(text);
+  ops::infer(*graph);
+  const std::vector<PlacedCache> caches = {{"past", "present", 2}};
+  const TokenPositions positions(*graph, caches, "input_ids");
+  const auto copy = static_copy(*graph, 1, 16);
+  try {
+    positions.bind(*copy, caches, "poprt.position", 1);
+    FAIL() << "there is no Softmax";
+  } catch (const Error& e) {
+    EXPECT_NE(e.message().find("no Softmax"), std::string::npos) << e.message();
+  }
+}
+
 TEST(TokenPositionForms, AreRefusedIfDataOfThePastIsRead) {
   std::string text = positions_model("2", true);
   const std::string line = "  output %y\n";

@@ -102,5 +102,28 @@ TEST(ByteMaps, TwoTensorsOrAScaleAChannelAreNoTable) {
              "DequantizeLinear Mul QuantizeLinear");
 }
 
+// The number of nodes limits the depth of the search, too.
+TEST(ByteMaps, ALongChainStays) {
+  const auto graph = parsed(R"(
+    input %x : u8[4]
+    const %s : f32[] = 0.05
+    const %z : u8[] = 120
+    %f = DequantizeLinear(%x, %s, %z)
+    %y = QuantizeLinear(%f, %s, %z)
+    output %y
+  )");
+  ir::Node* q = graph->nodes().back();
+  ir::Value* v = q->input(0);
+  constexpr int kNodes = 200000;
+  for (int i = 0; i < kNodes; i++) {
+    ir::Node* n = graph->add_node("Neg", "", {v}, 1, q);
+    n->output()->type = v->type;
+    v = n->output();
+  }
+  q->set_input(0, v);
+  run(*graph, {"byte_maps"});
+  EXPECT_EQ(graph->nodes().back()->op_type, "QuantizeLinear");
+}
+
 }  // namespace
 }  // namespace poprt::test
