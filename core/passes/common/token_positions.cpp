@@ -239,7 +239,7 @@ class Positions {
     if (!start) return nullptr;
     const auto axes = n.input(3) ? axes_of(n.input(3)) : std::optional(std::vector<int64_t>{0});
     const auto steps = n.input(4) ? axes_of(n.input(4)) : std::optional(std::vector<int64_t>{1});
-    if (!axes || axes->size() != 1 || !steps || (*steps)[0] != 1)
+    if (!axes || axes->size() != 1 || !steps || steps->size() != 1 || (*steps)[0] != 1)
       fail(ErrorCode::unimplemented,
            "generation: {} cuts at a position along several axes, or with a step", n.describe());
     Value* data = moved(0) ? moved(0) : n.input(0);
@@ -514,7 +514,8 @@ class Masks {
   Value* table(const Shape& scores, DType dtype) {
     const int64_t queries = scores[scores.size() - 2], places = scores.back();
     const int64_t heads = scores.size() == 3 ? scores[0] / batch_ : 1;
-    auto& known = tables_[{queries, places, heads}];
+    const auto rank = static_cast<int64_t>(scores.size());
+    auto& known = tables_[{queries, places, heads, rank, static_cast<int64_t>(dtype)}];
     if (known) return known;
     Insert insert(graph_, graph_.nodes().front());
     const auto counted = [&](int64_t count, Shape shape) {
