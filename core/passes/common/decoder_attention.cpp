@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "ir/newest.h"
 
@@ -24,6 +25,7 @@ class DecomposeAttention {
     check();
     const int64_t heads = node_.int_attr("num_heads", 0);
     const int64_t size = node_.input(kPastKey)->shape().back();
+    checked_mul<int64_t>(checked_mul(heads, size, "num_heads"), 3, "num_heads");  // bias has three
     const float given = node_.float_attr("scale", 0);
     const float scale = given != 0 ? given : 1 / std::sqrt(static_cast<float>(size));
     ir::Value* q = by_head(with_bias(kQuery, heads * size), heads, size);
@@ -152,6 +154,7 @@ class SeparatePasts {
     const ir::Value *past = node_.input(kPast), *weights = node_.input(1);
     if (!past->type.has_shape || past->shape().size() != 5)
       refuse("has a past that is not [2, batch, heads, length, size]");
+    if (!node_.input(0) || !weights) refuse("has no input or no weights");
     if (!weights->type.has_shape || weights->shape().size() != 2 || weights->shape()[1] < 3)
       refuse("has weights of unknown size");
     if (node_.int_attr("do_rotary", 0)) refuse("has do_rotary");
@@ -164,7 +167,13 @@ class SeparatePasts {
   std::vector<int64_t> columns_of() const {
     const int64_t all = node_.input(1)->shape()[1];
     std::vector<int64_t> columns = node_.ints_attr("qkv_hidden_sizes", {all / 3, all / 3, all / 3});
-    if (columns.size() != 3 || columns[0] + columns[1] + columns[2] != all)
+    int64_t rest = all;
+    bool fits = columns.size() == 3;
+    for (const int64_t count : columns) {
+      fits = fits && count >= 1 && count <= rest;
+      if (fits) rest -= count;
+    }
+    if (!fits || rest != 0)
       refuse("has qkv_hidden_sizes that do not add up to the columns of its weights");
     return columns;
   }

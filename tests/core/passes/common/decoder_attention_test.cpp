@@ -153,9 +153,33 @@ TEST(SeparatePasts, RefuseFormsWithoutThisMeaning) {
   expect_refused(one_past("unidirectional = 1", "", "f32[2,B,2,P,3]", ", _, %length"),
                  "shares the memory");
   expect_refused(one_past("qkv_hidden_sizes = [6, 6, 7]"), "qkv_hidden_sizes");
+  expect_refused(one_past("qkv_hidden_sizes = [-6, 12, 12]"), "qkv_hidden_sizes");
+  expect_refused(one_past("qkv_hidden_sizes = [9223372036854775807, 9223372036854775807, 20]"),
+                 "qkv_hidden_sizes");
   expect_refused(one_past("unidirectional = 1", "", "f32[B,2,P,3]"), "is not [2, batch");
   expect_refused(one_past("unidirectional = 1", "%z : ? = Identity(%present_0)\noutput %z"),
                  "another node reads");
+}
+
+// These run before the types are inferred, so that an input may be missing.
+TEST(SeparatePasts, RefuseMissingInputs) {
+  for (const char* inputs : {"%x, _", "_, %weights"}) {
+    std::string text = one_past();
+    const std::string given = "%x, %weights";
+    text.replace(text.find(given), given.size(), inputs);
+    try {
+      separate_pasts(*ir::parse_text(text));
+      ADD_FAILURE() << "nothing was refused";
+    } catch (const Error& e) {
+      EXPECT_NE(e.message().find("has no input or no weights"), std::string::npos) << e.message();
+    }
+  }
+}
+
+TEST(DecoderAttention, RefusesSizesThatOverflow) {
+  for (const char* heads : {"num_heads = 9223372036854775807", "num_heads = 3074457345618258602"})
+    EXPECT_THROW(decompose_attention(*ir::parse_text(fused("_", "", "f32[B,2,P,3]", "%k", heads))),
+                 Error);
 }
 
 }  // namespace
