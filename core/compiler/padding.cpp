@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ir/match.h"
 #include "ops/axes.h"
 #include "ops/common/axes.h"
 #include "ops/facts.h"
@@ -23,31 +24,6 @@ using ops::AxisMap;
 
 // The axes of a value that have padding, as links from the padded dimension: input 0, axis 0.
 using PaddedAxes = std::vector<AxisLink>;
-
-bool same_attribute(const ir::Attribute& a, const ir::Attribute& b) {
-  if (a.index() != b.index()) return false;
-  if (const auto* t = std::get_if<Tensor>(&a)) return t->same_as(std::get<Tensor>(b));
-  if (std::holds_alternative<std::vector<Tensor>>(a) ||
-      std::holds_alternative<std::shared_ptr<ir::Graph>>(a) ||
-      std::holds_alternative<std::vector<std::shared_ptr<ir::Graph>>>(a))
-    return false;
-  if (const auto* v = std::get_if<int64_t>(&a)) return *v == std::get<int64_t>(b);
-  if (const auto* v = std::get_if<float>(&a)) return *v == std::get<float>(b);
-  if (const auto* v = std::get_if<std::string>(&a)) return *v == std::get<std::string>(b);
-  if (const auto* v = std::get_if<std::vector<int64_t>>(&a))
-    return *v == std::get<std::vector<int64_t>>(b);
-  if (const auto* v = std::get_if<std::vector<float>>(&a))
-    return *v == std::get<std::vector<float>>(b);
-  return std::get<std::vector<std::string>>(a) == std::get<std::vector<std::string>>(b);
-}
-
-bool same_attributes(const Node& a, const Node& b) {
-  if (a.attributes.size() != b.attributes.size()) return false;
-  return std::ranges::all_of(a.attributes, [&](const auto& entry) {
-    const ir::Attribute* other = b.find_attr(entry.first);
-    return other && same_attribute(entry.second, *other);
-  });
-}
 
 // Whether `shorter` consists of the first places of `longer` along each axis that is longer, as a
 // causal mask of [s,s] does of one of [S,S].
@@ -168,7 +144,7 @@ class Search {
 
   std::string follow(const Node& n, const Node& m) {
     if (n.op_type != m.op_type || n.domain != m.domain || n.inputs().size() != m.inputs().size() ||
-        n.outputs().size() != m.outputs().size() || (&n != &m && !same_attributes(n, m)))
+        n.outputs().size() != m.outputs().size() || (&n != &m && !ir::same_attributes(n, m)))
       return fmt::format("{} is another node at another size", n.describe());
     bool extends = false;  // a constant determines an extent and differs between the sizes
     for (size_t i = 0; i < n.inputs().size(); i++) {

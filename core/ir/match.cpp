@@ -1,5 +1,7 @@
 #include "ir/match.h"
 
+#include <algorithm>
+
 namespace poprt::ir {
 
 std::optional<double> const_scalar(const Value* value) {
@@ -43,6 +45,35 @@ bool can_replace(const Value* from, const Value* to) {
   const Graph& graph = from->graph();
   if (!graph.is_output(from)) return true;
   return to->producer() && &to->graph() == &graph && !graph.is_output(to);
+}
+
+namespace {
+
+bool same_attribute(const Attribute& a, const Attribute& b) {
+  if (a.index() != b.index()) return false;
+  if (const auto* t = std::get_if<Tensor>(&a)) return t->same_as(std::get<Tensor>(b));
+  if (std::holds_alternative<std::vector<Tensor>>(a) ||
+      std::holds_alternative<std::shared_ptr<Graph>>(a) ||
+      std::holds_alternative<std::vector<std::shared_ptr<Graph>>>(a))
+    return false;
+  if (const auto* v = std::get_if<int64_t>(&a)) return *v == std::get<int64_t>(b);
+  if (const auto* v = std::get_if<float>(&a)) return *v == std::get<float>(b);
+  if (const auto* v = std::get_if<std::string>(&a)) return *v == std::get<std::string>(b);
+  if (const auto* v = std::get_if<std::vector<int64_t>>(&a))
+    return *v == std::get<std::vector<int64_t>>(b);
+  if (const auto* v = std::get_if<std::vector<float>>(&a))
+    return *v == std::get<std::vector<float>>(b);
+  return std::get<std::vector<std::string>>(a) == std::get<std::vector<std::string>>(b);
+}
+
+}  // namespace
+
+bool same_attributes(const Node& a, const Node& b) {
+  if (a.attributes.size() != b.attributes.size()) return false;
+  return std::ranges::all_of(a.attributes, [&](const auto& entry) {
+    const Attribute* other = b.find_attr(entry.first);
+    return other && same_attribute(entry.second, *other);
+  });
 }
 
 }  // namespace poprt::ir

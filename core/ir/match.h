@@ -37,4 +37,7 @@ Value* other_input(const Node& node, const Value* value);
 // a Reshape and so on.
 bool can_replace(const Value* from, const Value* to);
 
+// Whether two nodes have equal attributes. Subgraphs and lists of tensors are never equal.
+bool same_attributes(const Node& a, const Node& b);
+
 }  // namespace poprt::ir

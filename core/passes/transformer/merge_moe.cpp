@@ -110,7 +110,7 @@ class Merger {
     for (size_t i = 0; i < e.nodes.size(); i++) {
       const Node &a = *first.nodes[i], &b = *e.nodes[i];
       if (!b.is(a.op_type, a.domain) || a.inputs().size() != b.inputs().size() ||
-          a.attributes.size() != b.attributes.size())
+          !ir::same_attributes(a, b))
         differ(a, b, "operators differ");
       if (!same_static_shape(a.output(), b.output()) || a.output()->dtype() != b.output()->dtype())
         differ(a, b, "types differ");
@@ -118,8 +118,8 @@ class Merger {
         differ(a, b, "only MatMul and elementwise operators are merged");
       for (size_t k = 0; k < a.inputs().size(); k++) {
         const Value *x = a.input(k), *y = b.input(k);
-        if (!x || !y || x->shape() != y->shape() || x->is_constant() != y->is_constant() ||
-            position(first, x) != position(e, y))
+        if (!x || !y || !same_static_shape(x, y) || x->dtype() != y->dtype() ||
+            x->is_constant() != y->is_constant() || position(first, x) != position(e, y))
           differ(a, b, "their inputs differ in kind or type");
       }
     }
