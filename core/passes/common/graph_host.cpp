@@ -270,7 +270,7 @@ int32_t replace_value(poprt_value* from, poprt_value* to) {
     if (&old == by) return;
     Graph& g = old.graph();
     // A graph output must be the result of a node and keeps its name, so an Identity may be needed.
-    if (g.is_output(&old) && !can_bypass(&old, by)) {
+    if (g.is_output(&old) && !ir::can_replace(&old, by)) {
       Node* after = old.producer();
       Node* identity = g.add_node("Identity", "", {by});
       if (after) g.move_before(identity, after);

@@ -345,6 +345,24 @@ TEST_F(GraphHost, AnOutputThatBecomesAnInputIsACopyOfIt) {
   EXPECT_EQ(y->dtype(), DType::f32);
 }
 
+// The output keeps its name if nodes read it, too.
+TEST_F(GraphHost, AnOutputWithReadersThatBecomesAnInputIsACopyOfIt) {
+  const auto graph = parsed(R"(
+    input %x : f32[2]
+    %y = Relu(%x)
+    %z = Neg(%y)
+    output %y
+    output %z
+  )");
+  EXPECT_EQ(host_.replace_value(host_.find_value(passes::handle(*graph), "y"),
+                                host_.find_value(passes::handle(*graph), "x")),
+            POPRT_OK);
+  ASSERT_EQ(ops_of(*graph), "Identity Relu Neg");
+  EXPECT_EQ(graph->outputs()[0]->name(), "y");
+  EXPECT_EQ(graph->outputs()[0]->producer(), graph->nodes()[0]);
+  EXPECT_EQ(graph->find("z")->producer()->input(0), graph->find("y"));
+}
+
 TEST_F(GraphHost, ReportsErrorsOfACall) {
   EXPECT_EQ(outcome([&] { return host_.infer(node(0)); }), "");
   EXPECT_EQ(outcome([] { return POPRT_ABORTED; }), "aborted: it: returned 10 without a message");
