@@ -161,10 +161,10 @@ void dropout_to_inputs(Rewriter& r) {
 
 void dropout_to_attribute(Rewriter& r) {
   const Tensor* training = r.constant_or_null(2);
-  if (r.has(2) && (!training || training->to_doubles().at(0) != 0))
+  if (r.has(2) && (!training || r.only_number(*training, "training_mode") != 0))
     r.reject("it may drop at random (training_mode)");
   const Tensor* ratio = r.constant_or_null(1);
-  if (ratio) r.at.attributes["ratio"] = static_cast<float>(ratio->to_doubles().at(0));
+  if (ratio) r.at.attributes["ratio"] = static_cast<float>(r.only_number(*ratio, "ratio"));
   r.drop("seed");
   r.keep_inputs(1);
 }
@@ -176,7 +176,12 @@ void dft_axis_to_input(Rewriter& r) {
 }
 
 void dft_axis_to_attribute(Rewriter& r) {
-  const int64_t axis = r.has(2) ? r.known_ints(2, "it is the attribute 'axis' there").at(0) : -2;
+  int64_t axis = -2;
+  if (r.has(2)) {
+    const auto given = r.known_ints(2, "it is the attribute 'axis' there");
+    if (given.size() != 1) r.reject("axis has {} elements, expected one", given.size());
+    axis = given[0];
+  }
   r.at.attributes["axis"] = axis < 0 ? axis + r.rank(0) : axis;
   r.keep_inputs(2);
 }

@@ -36,6 +36,26 @@ const Tensor* Rewriter::constant_or_null(size_t input) const {
   return v && v->is_constant() ? &v->constant() : nullptr;
 }
 
+double Rewriter::only_number(const Tensor& constant, std::string_view role) const {
+  if (constant.count() != 1) reject("{} has {} elements, expected one", role, constant.count());
+  return constant.to_doubles()[0];
+}
+
+void Rewriter::check_constant_size(std::span<const int64_t> shape) const {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  int64_t count = 1;
+  for (const int64_t d : shape) {
+    if (d < 0) reject("a dimension of {}", d);
+    if (d == 0) return;
+  }
+  for (const int64_t d : shape) {
+    if (d > kMost / count)
+      reject("the constant {} is larger than {} elements",
+             shape_string(Shape(shape.begin(), shape.end())), kMost);
+    count *= d;
+  }
+}
+
 void Rewriter::drop(std::string_view attribute) {
   if (const auto it = at.attributes.find(attribute); it != at.attributes.end())
     at.attributes.erase(it);

@@ -35,6 +35,11 @@ class Rewriter : public Expansion {
   // the message.
   std::vector<int64_t> known_ints(size_t input, std::string_view role) const;
   const Tensor* constant_or_null(size_t input) const;
+  // The only element of a constant. Fails if it has another number of elements; `role` describes
+  // it in the message.
+  double only_number(const Tensor& constant, std::string_view role) const;
+  // Fails if a tensor of this shape is too large to be computed during the conversion.
+  void check_constant_size(std::span<const int64_t> shape) const;
 
   // -- Changes in place -------------------------------------------------------------------------
   void drop(std::string_view attribute);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 
@@ -125,8 +126,11 @@ void gather_nd_without_batch(Rewriter& r) {
   // Adds the position in the batch before each index. Example: with batch_dims 1, the indices
   // [[1],[0]] of data [2,3] become [[0,1],[1,0]].
   const Shape& indices = r.shape(1);
+  if (batch < 0 || batch >= static_cast<int64_t>(indices.size()))
+    r.reject("batch_dims {} of indices {}", batch, shape_string(indices));
   Shape places(indices.begin(), indices.end() - 1);
   places.push_back(batch);
+  r.check_constant_size(places);
   const int64_t rows = element_count(places) / batch;
   const int64_t inner = element_count(std::span(indices).subspan(static_cast<size_t>(batch))) /
                         std::max<int64_t>(indices.back(), 1);
@@ -146,10 +150,12 @@ void center_crop_pad_to_parts(Rewriter& r) {
   const auto rank = static_cast<int64_t>(x.size());
   const auto sizes = r.known_ints(1, "what is cropped and padded is fixed there");
   const auto axes = r.at.find_attr("axes") ? r.at.ints_attr("axes") : all_axes(rank);
+  if (sizes.size() != axes.size() || (rank == 0 && !axes.empty()))
+    r.reject("{} sizes of {} axes of {}", sizes.size(), axes.size(), shape_string(x));
   std::vector<int64_t> begins(x.size(), 0), ends = x, pads(2 * x.size(), 0);
   for (size_t i = 0; i < axes.size(); i++) {
     const auto d = static_cast<size_t>((axes[i] % rank + rank) % rank);
-    const int64_t surplus = x[d] - sizes.at(i);
+    const int64_t surplus = x[d] - sizes[i];
     if (surplus > 0) {
       begins[d] = surplus / 2;
       ends[d] = begins[d] + sizes[i];
@@ -167,6 +173,7 @@ void trilu_to_where(Rewriter& r) {
   if (shape.size() < 2) r.reject("a matrix is expected");
   const bool upper = r.at.int_attr("upper", 1) != 0;
   const int64_t rows = shape[shape.size() - 2], columns = shape.back();
+  r.check_constant_size(std::array{rows, columns});
   // The distance of each position from the diagonal.
   Tensor above = Tensor::zeros(DType::s64, {rows, columns});
   auto to = above.mutable_values<int64_t>();
@@ -177,7 +184,8 @@ void trilu_to_where(Rewriter& r) {
   if (r.has(1) && !k) {
     keep = r.newest(upper ? "GreaterOrEqual" : "LessOrEqual", {r.constant(above), r.in(1)});
   } else {
-    const int64_t by = k ? k->to_int64s().at(0) : 0;
+    if (k && k->count() != 1) r.reject("k has {} elements, expected one", k->count());
+    const int64_t by = k ? k->to_int64s()[0] : 0;
     Tensor chosen = Tensor::zeros(DType::boolean, {rows, columns});
     auto* choice = static_cast<uint8_t*>(chosen.mutable_data());
     for (size_t i = 0; i < to.size(); i++) choice[i] = upper ? to[i] >= by : to[i] <= by;
@@ -200,10 +208,11 @@ void space_to_depth_to_transpose(Rewriter& r) {
 
 void affine_grid_to_matmul(Rewriter& r) {
   const auto size = r.known_ints(1, "the grid is fixed there");
-  const size_t dims = size.size() - 2;
+  const size_t dims = std::max<size_t>(size.size(), 2) - 2;
   if (dims != 2 && dims != 3) r.reject("size {} is not the size of an image", shape_string(size));
   const bool corners = r.at.int_attr("align_corners", 0) != 0;
   const Shape grid(size.begin() + 2, size.end());
+  r.check_constant_size(grid);
   // The coordinates of all points, x first, and a 1 for the offset.
   std::vector<float> points;
   for (int64_t p = 0; p < element_count(grid); p++) {

@@ -568,5 +568,18 @@ TEST(ConvertOpset, EachModeThatOlderOpsetsLackIsNamed) {
   }
 }
 
+TEST(ConvertOpset, HostileConstantsAreRefused) {
+  const std::string size = "larger than 16777216 elements";
+  expect_refusal("input %x : f32[100000,100000]\n%y = Trilu(%x)\noutput %y", 14, 13, {size});
+  expect_refusal(
+      "input %x : f32[1,2,3]\nconst %s : s64[4] = [1, 3, 1000000, 1000000]\n"
+      "%y = AffineGrid(%x, %s)\noutput %y",
+      20, 19, {size});
+  expect_refusal("input %x : f32[2]\nconst %r : f32[0] = []\n%y = Dropout(%x, %r)\noutput %y", 13,
+                 11, {"ratio has 0 elements, expected one"});
+  expect_refusal("input %x : f32[2,2]\nconst %k : s64[0] = []\n%y = Trilu(%x, %k)\noutput %y", 14,
+                 13, {"k has 0 elements, expected one"});
+}
+
 }  // namespace
 }  // namespace poprt::opsets
