@@ -46,8 +46,10 @@ class Retyper {
       narrowed_.insert(v);
     }
     for (Node* n : g.nodes()) {
-      // Attributes of custom operators may hold types, but their meaning is unknown.
+      // Attributes of custom operators may hold types, but their meaning is unknown. Attributes of
+      // a skipped node decide that it computes the old type.
       if (ops::custom_op_of(*n) && !rule_.accepts(*n)) continue;
+      if (rule_.skips && rule_.skips(*n)) continue;
       const bool is_cast = n->op_type == "Cast" && ir::is_onnx_domain(n->domain);
       for (auto& [key, attribute] : n->attributes) {
         auto* number = std::get_if<int64_t>(&attribute);

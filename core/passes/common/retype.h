@@ -20,6 +20,9 @@ struct Retype {
   std::function<Tensor(const Tensor& tensor)> convert;
   // Whether a graph input stays `from`. If unset, none does.
   std::function<bool(const ir::Value& input)> stays = nullptr;
+  // Whether the user has excluded a node, which `accepts` refuses, too. Its attributes stay. If
+  // unset, none is.
+  std::function<bool(const ir::Node& node)> skips = nullptr;
   // Whether a subgraph is not changed. If unset, all are changed.
   std::function<bool(const ir::Graph& graph)> leaves = nullptr;
 };

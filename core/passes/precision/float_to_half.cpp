@@ -181,7 +181,8 @@ void run(Graph& graph, PassContext& context) {
                   }
                 }
                 return tensor_of(DType::f16, t.shape(), values);
-              }});
+              },
+          .skips = skipped});
   if (clipped > 0)
     log().warn("float_to_half: {} constants were beyond the range of f16 and became +-{}", clipped,
                kLargest);
