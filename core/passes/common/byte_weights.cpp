@@ -24,6 +24,10 @@ class AxisIndex {
 
 }  // namespace
 
+bool is_finite(const Tensor& weight) {
+  return std::ranges::all_of(to_floats(weight), [](float x) { return std::isfinite(x); });
+}
+
 std::vector<float> byte_scales(const Tensor& weight, int64_t axis) {
   const AxisIndex channel(weight.shape(), axis);
   const std::vector<float> values = to_floats(weight);

@@ -12,6 +12,8 @@ namespace poprt::passes {
 // The largest magnitude of a rounded weight. The range is symmetric, so that the zero point is 0.
 inline constexpr float kLargestByte = 127;
 
+// Whether all elements of a float constant are finite in f32.
+bool is_finite(const Tensor& weight);
 // The least scales with which the weights fit, one for each index of `axis`; 0 for zeros.
 std::vector<float> byte_scales(const Tensor& weight, int64_t axis);
 // The nearest s8 for these scales, which must not be 0. The weights must be finite.

@@ -112,6 +112,8 @@ void run(Graph& graph, PassContext& context) {
       found.insert(entry->first);
       check(entry->first, product.weight->constant(), entry->second);
     }
+    // NaN and infinities have no byte.
+    if (entry == given.end() && !is_finite(product.weight->constant())) return;
     if (!context.allow()) return;
     const Int8Weight weight = entry != given.end()
                                   ? entry->second
@@ -135,7 +137,8 @@ const PassDef def = {
     .name = "float_to_int8",
     .summary = "stores weights of Conv, MatMul and Gemm as s8 with scales",
     .condition =
-        "weights are constant; they are rounded to one of 255 steps per result channel, or given "
+        "weights are constant and finite; they are rounded to one of 255 steps per result channel, "
+        "or given "
         "(int8_offset_scale)",
     .numerics = Numerics::precision,
     .run = run,

@@ -48,6 +48,13 @@ std::optional<std::vector<float>> bias_of(const Node& n, size_t channels) {
   return values;
 }
 
+bool has_finite_numbers(const WeightedProduct& p) {
+  const Value* bias = p.node->input(2);
+  return is_finite(p.weight->constant()) &&
+         (!bias || !bias->is_constant() || bias->dtype() != DType::f32 ||
+          is_finite(bias->constant()));
+}
+
 void quantise_product(const WeightedProduct& p, const ByteFormat& data) {
   Node& n = *p.node;
   Graph& g = n.graph();
@@ -126,7 +133,8 @@ void run(Graph& graph, PassContext& context) {
     const auto format = given->byte_values.find(p.data->name());
     if (&p.node->graph() != &graph || p.weight != p.node->input(1) ||
         p.weight->dtype() != DType::f32 || format == given->byte_values.end() ||
-        !given->byte_products.contains(p.node->output()->name()) || !context.allow())
+        !given->byte_products.contains(p.node->output()->name()) || !has_finite_numbers(p) ||
+        !context.allow())
       return;
     quantise_product(p, format->second);
   });
@@ -150,7 +158,7 @@ const PassDef def = {
         "stores values and weights of products as bytes between QuantizeLinear and "
         "DequantizeLinear",
     .condition =
-        "Conv, MatMul and Gemm with constant f32 weights, and the values that a "
+        "Conv, MatMul and Gemm with constant finite f32 weights, and the values that a "
         "calibration has chosen",
     .numerics = Numerics::precision,
     .run = run,
