@@ -48,9 +48,12 @@ Serialize parse_serialize(std::string_view text, std::string_view word) {
     fail(ErrorCode::invalid_argument, "expected OP=FACTOR[/MODE[/KEEP]], found '{}': {}", word,
          why);
   };
-  const char* end = parts.empty() ? nullptr : parts[0].data() + parts[0].size();
-  if (parts.empty() || parts.size() > 3 ||
-      std::from_chars(parts[0].data(), end, s.factor).ptr != end || s.factor < 1)
+  const auto is_factor = [&](const std::string& number) {
+    const char* end = number.data() + number.size();
+    const auto [stop, error] = std::from_chars(number.data(), end, s.factor);
+    return stop == end && error == std::errc() && s.factor >= 1;
+  };
+  if (parts.empty() || parts.size() > 3 || !is_factor(parts[0]))
     refuse("the factor is not a whole number of at least 1");
   if (parts.size() > 1) {
     if (parts[1] == "none")

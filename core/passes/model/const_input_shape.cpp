@@ -20,7 +20,8 @@ std::pair<std::string, Shape> parse(std::string_view word, std::string_view para
   for (const std::string& part : split_text(word.substr(at + 1), ',')) {
     int64_t d = -1;
     const char* end = part.data() + part.size();
-    if (std::from_chars(part.data(), end, d).ptr != end || part.empty() || d < 0) refuse();
+    const auto [stop, error] = std::from_chars(part.data(), end, d);
+    if (stop != end || error != std::errc() || part.empty() || d < 0) refuse();
     shape.push_back(d);
   }
   return {std::string(word.substr(0, at)), shape};

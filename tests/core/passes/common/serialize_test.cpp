@@ -27,7 +27,7 @@ TEST(Serialize, FactorModeAndPrecisionAreRead) {
   EXPECT_EQ(read("12 / reducing_dim / True"), of(12, Mode::reducing_dim, true));
   const std::string expected = "expected OP=FACTOR[/MODE[/KEEP]], found 'word': ";
   const std::string factor = expected + "the factor is not a whole number of at least 1";
-  for (const char* text : {"", "0", "-1", "x", "2x", "2/none/True/more"})
+  for (const char* text : {"", "0", "-1", "x", "2x", "2/none/True/more", "99999999999999999999"})
     EXPECT_EQ(read(text), factor) << text;
   EXPECT_EQ(read("2/rows"), expected + "the mode is unknown");
   EXPECT_EQ(read("2/none/true"), expected + "KEEP must be True or False");
