@@ -116,14 +116,8 @@ Value* earlier(Graph& graph, int64_t length, bool inclusive) {
 }
 
 Value* summed(Node& at, Value* v) {
-  const bool as_input = at.opset() >= 13 || !at.domain.empty();
-  if (!as_input)
-    return insert_node(at, "ReduceSum", "", {v},
-                       {{"axes", std::vector<int64_t>{2}}, {"keepdims", int64_t{0}}})
-        ->output();
   const int64_t axis = 2;
-  Value* axes = add_ints(at.graph(), v->name() + "_axes", std::span(&axis, 1));
-  return insert_node(at, "ReduceSum", "", {v, axes}, {{"keepdims", int64_t{0}}})->output();
+  return summed_over(at, v, std::span(&axis, 1));
 }
 
 // s64 [rows, length]: the number of tokens of the same sequence before each token.
