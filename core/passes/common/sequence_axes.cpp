@@ -82,6 +82,9 @@ std::optional<Axes> reshaped_axes(const Axes& from, const Shape& to) {
   for (const Axis& axis : from)
     for (const AxisFactor& f : axis)
       if (f.kind != Kind::plain || f.size != 1) rest.push_back(f);
+  // An empty dimension does not determine which of the other dimensions are joined.
+  if (std::ranges::any_of(rest, [](const AxisFactor& f) { return f.size == 0; }))
+    return std::nullopt;
   size_t next = 0;
   Axes axes;
   for (const int64_t wanted : to) {
