@@ -14,4 +14,13 @@ inline bool is_stateful(const ir::Node& node) {
   return op && op->stateful;
 }
 
+// The same for the node or a node in its subgraphs.
+inline bool has_state(const ir::Node& node) {
+  bool found = is_stateful(node);
+  ir::for_each_subgraph(node, [&](const ir::Graph& sub) {
+    for (const ir::Node* n : sub.nodes()) found = found || has_state(*n);
+  });
+  return found;
+}
+
 }  // namespace poprt::ops

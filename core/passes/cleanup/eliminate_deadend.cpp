@@ -12,7 +12,7 @@ void run(Graph& graph, PassContext& context) {
   for_each_graph(graph, [&](Graph& g) {
     const std::vector<Node*> nodes = g.nodes();
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-      bool used = ops::is_stateful(**it);
+      bool used = ops::has_state(**it);
       for (const Value* v : (*it)->outputs()) used |= is_used(v);
       if (!used && context.allow()) g.erase_node(*it);
     }

@@ -532,6 +532,22 @@ TEST(EliminateDeadend, NodesWithMemoryStay) {
   EXPECT_EQ(graph->nodes().size(), 2u);
 }
 
+TEST(EliminateDeadend, KeepsABranchWithState) {
+  const auto graph = parsed(R"(
+    input %step : s32[]
+    input %c : bool[]
+    input %x : f32[2]
+    const %shape : s64[2] = [4, 2]
+    %y = Neg(%x)
+    %z = If(%c) {
+      then_branch = graph "t" { %k : f32[4,2] = poprt.Shift(%step, %x) {length = 4, axis = 0, poprt_state = 0} output %k },
+      else_branch = graph "e" { %e : f32[4,2] = Expand(%x, %shape) output %e }}
+    output %y
+  )");
+  run(*graph, {"eliminate_deadend"});
+  EXPECT_EQ(ops_of(*graph), "Neg If");
+}
+
 TEST(EliminateDeadend, KeepsValuesReadByASubgraph) {
   auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
     input %x : f32[2]
