@@ -283,5 +283,22 @@ TEST(Rewrite, LongProductsAreDecomposedInPart) {
   EXPECT_LT(most, 1000u);
 }
 
+TEST(Rewrite, OnlyAReaderOfTheSameGraphIsTheSoleReader) {
+  const auto graph = parsed(R"(
+    input %on : bool[]
+    input %x : f32[2]
+    const %w : f32[2] = [1.0, 2.0]
+    %a = Neg(%x)
+    %y = If(%on) {else_branch = graph "e" { %n = Abs(%a) output %n }, then_branch = graph "t" { %i = Neg(%w) output %i }}
+    %b = Exp(%y)
+    output %b
+  )");
+  EXPECT_EQ(passes::sole_producer_of(graph->find("a"), "Neg"), nullptr);
+  EXPECT_FALSE(ir::single_use(graph->find("a")));
+  EXPECT_EQ(ir::single_reader(graph->find("a")), nullptr);
+  EXPECT_TRUE(ir::single_use(graph->find("w")));
+  EXPECT_NE(passes::sole_producer_of(graph->find("y"), "If"), nullptr);
+}
+
 }  // namespace
 }  // namespace poprt::test

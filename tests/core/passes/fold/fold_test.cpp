@@ -361,5 +361,42 @@ TEST(ReplaceDivWithMul, OnlyConstantsThatHaveAReciprocal) {
   )");
 }
 
+TEST(TraceFolding, ResultsThatOverflowStayComputed) {
+  for (const auto& [op, by] : {std::pair("Div", "-1"), {"Add", "-1"}, {"Sub", "1"}, {"Mul", "2"}}) {
+    const auto graph = parsed(fmt::format(R"(
+    input %x : f32[N,3]
+    const %low : s64[1] = [-9223372036854775808]
+    const %by : s64[1] = [{}]
+    const %last : s64[1] = [2]
+    %s = Shape(%x)
+    %c = Concat(%s, %low) {{axis = 0}}
+    %g = Gather(%c, %last)
+    %r = {}(%g, %by)
+    %y = Identity(%r)
+    output %y
+  )",
+                                          by, op));
+    run(*graph, {"trace_folding"});
+    EXPECT_EQ(ops_of(*graph), fmt::format("{} Identity", op));
+  }
+}
+
+// The type of %r is s64[?], so inference accepts two addends, although there are three elements.
+TEST(TraceFolding, OperandsOfDifferentLengthsStay) {
+  const auto graph = parsed(R"(
+    input %x : f32[2,3,4]
+    input %size : s64[1]
+    const %two : s64[2] = [1, 2]
+    %s = Shape(%x)
+    %r = Reshape(%s, %size)
+    %a = Add(%r, %two)
+    %y = Neg(%a)
+    output %y
+  )");
+  EXPECT_EQ(graph->find("a")->shape(), Shape{2});
+  run(*graph, {"trace_folding"});
+  EXPECT_NE(ops_of(*graph).find("Add Neg"), std::string::npos) << ops_of(*graph);
+}
+
 }  // namespace
 }  // namespace poprt::test
