@@ -9,9 +9,10 @@ RequestQueue::RequestQueue(size_t inputs, size_t outputs, size_t depth, Clock cl
       on_answered_(std::move(on_answered)),
       pool_(RequestPool::make(inputs, outputs, clock)),
       ring_(depth) {
-  pool_->on_answered = {
-      [](void* self, ErrorCode code) noexcept { static_cast<RequestQueue*>(self)->answered(code); },
-      this};
+  pool_->on_answered = {[](void* self, ErrorCode code) noexcept {
+                          static_cast<RequestQueue*>(self)->count_answered(code);
+                        },
+                        this};
 }
 
 bool RequestQueue::try_admit() noexcept {
@@ -83,7 +84,7 @@ void RequestQueue::drop(Request* request) noexcept {
   request->release();
 }
 
-void RequestQueue::answered(ErrorCode code) noexcept {
+void RequestQueue::count_answered(ErrorCode code) noexcept {
   answered_.fetch_add(1, std::memory_order_relaxed);
   on_answered_(code);
 }

@@ -61,7 +61,7 @@ class RequestQueue {
   void admit(const RequestOptions& options, Clock::TimePoint deadline, bool on_runner_thread);
   void move_up() noexcept;
   void push(Request* request) noexcept;
-  void answered(ErrorCode code) noexcept;
+  void count_answered(ErrorCode code) noexcept;
 
   const size_t depth_;
   const bool thread_safe_;

@@ -44,7 +44,7 @@ Failure Replica::failure_for(const Request& request) noexcept {
 
 // Marks the rows of the segment as taken. `taken` never decreases, because later rows of the
 // request may be running already.
-void Replica::take(const Segment& s) noexcept {
+void Replica::mark_taken(const Segment& s) noexcept {
   s.request->taken = std::max(s.request->taken, s.first + s.count);
 }
 
@@ -124,13 +124,13 @@ bool Replica::flush(Step& step, bool complete) noexcept {
   for (const Segment& s : open_)
     if (Failure f = failure_for(*s.request)) step.failure = std::move(f);
   if (open_.empty() || (complete && open_sum_ < plan_->step_rows && !step.failure)) {
-    // The segments stay open. take() records that their requests are claimed.
-    for (const Segment& s : open_) take(s);
+    // The segments stay open. mark_taken() records that their requests are claimed.
+    for (const Segment& s : open_) mark_taken(s);
     open_rows_.store(open_sum_, std::memory_order_relaxed);
     return false;
   }
   for (const Segment& s : open_) {
-    take(s);
+    mark_taken(s);
     step.segments.push_back(s);
   }
   step.rows = open_sum_;

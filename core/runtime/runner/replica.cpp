@@ -93,7 +93,7 @@ void Replica::make_sessions() {
     for (size_t i = 0; i < plan_->inputs.size(); i++)
       if (!plan_->fixed[i]) anchors.emplace_back(plan_->model->inputs()[i].name, false);
     for (const program::Anchor& a : plan_->model->outputs()) anchors.emplace_back(a.name, true);
-    t->ring(anchors, plan_->depth);
+    t->add_ring(anchors, plan_->depth);
   }
   telemetry_.store(sessions_[0]->telemetry(), std::memory_order_release);
 }

@@ -128,7 +128,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   bool flush(Step& step, bool complete) noexcept;
   Request* next() noexcept;
   void count_answered(ErrorCode code) noexcept;
-  static void take(const Segment& s) noexcept;
+  static void mark_taken(const Segment& s) noexcept;
   void add(std::vector<Segment>& to, Request* request, uint64_t count) noexcept;
   Failure failure_for(const Request& request) noexcept;
   bool fail_step(Step& step, Request* request, Failure failure) noexcept;

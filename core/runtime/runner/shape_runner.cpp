@@ -152,7 +152,7 @@ struct ShapeRunner::State : std::enable_shared_from_this<State> {
       : open(std::move(accepted)), compile(std::move(c)), config(std::move(given)) {}
 
   void describe(const std::shared_ptr<const Model>& model);
-  ShapePtr find(const Sizes& sizes);
+  ShapePtr find_or_compile(const Sizes& sizes);
   ShapePtr larger(const Sizes& sizes);
   void wait_for(const KeptShape& shape);
   RequestPtr submit_later(const ShapePtr& shape, std::unique_ptr<Waiting> waiting,
@@ -222,7 +222,7 @@ void ShapeRunner::State::describe(const std::shared_ptr<const Model>& model) {
 }
 
 // Returns the shape, or adds it to those to compile.
-ShapePtr ShapeRunner::State::find(const Sizes& sizes) {
+ShapePtr ShapeRunner::State::find_or_compile(const Sizes& sizes) {
   const uint64_t now = turn.fetch_add(1, std::memory_order_relaxed) + 1;
   const std::lock_guard lock(mutex);
   if (stopped) fail_stopped_runner();
@@ -613,7 +613,7 @@ std::vector<Shape> ShapeRunner::output_shapes(std::span<const InputBinding> inpu
   const Sizes sizes = s.open.of_request(inputs, s.first());
   s.check_request(sizes);
   if (const auto known = s.open.outputs(sizes)) return *known;
-  const ShapePtr shape = s.find(sizes);
+  const ShapePtr shape = s.find_or_compile(sizes);
   if (!shape->is_ready()) s.wait_for(*shape);
   std::vector<Shape> shapes;
   for (const program::Anchor& a : shape->runner->model().outputs()) shapes.push_back(a.shape);
@@ -624,7 +624,7 @@ void ShapeRunner::execute(std::span<const InputBinding> inputs,
                           std::span<const OutputBinding> outputs) {
   State& s = *state_;
   const Sizes sizes = s.open.of_request(inputs, s.first());
-  const ShapePtr shape = s.find(sizes);
+  const ShapePtr shape = s.find_or_compile(sizes);
   if (!shape->is_ready()) {
     if (const ShapePtr larger = s.larger(sizes)) {
       const auto padded = s.pad(larger, sizes, inputs, outputs);
@@ -669,7 +669,7 @@ RequestPtr ShapeRunner::execute_async(std::span<const InputBinding> inputs,
                                       RequestCallback callback, const RequestOptions& options) {
   State& s = *state_;
   const Sizes sizes = s.open.of_request(inputs, s.first());
-  const ShapePtr shape = s.find(sizes);
+  const ShapePtr shape = s.find_or_compile(sizes);
   if (!shape->is_ready()) {
     if (const ShapePtr larger = s.larger(sizes))
       return submit_padded(s.pad(larger, sizes, inputs, outputs), callback, options);
@@ -689,7 +689,7 @@ RequestPtr ShapeRunner::execute_async(std::span<const InputBinding> inputs,
 
 void ShapeRunner::warm_up(const std::map<std::string, Shape>& inputs) {
   State& s = *state_;
-  const ShapePtr shape = s.find(s.open.of_shapes(inputs));
+  const ShapePtr shape = s.find_or_compile(s.open.of_shapes(inputs));
   if (!shape->is_ready()) s.wait_for(*shape);
 }
 

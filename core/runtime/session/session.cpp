@@ -363,7 +363,7 @@ QueueManager& Session::create_queue_manager(size_t buffers,
   if (telemetry_) {
     uint32_t index = 0;
     const auto publish = [&](StreamQueue& q, bool is_output) {
-      if (auto* record = telemetry_->queue(index++, q.anchor().name, is_output, q.capacity()))
+      if (auto* record = telemetry_->name_queue(index++, q.anchor().name, is_output, q.capacity()))
         q.count_in(*record, telemetry_);
     };
     for (const auto& q : inputs) publish(*q, false);

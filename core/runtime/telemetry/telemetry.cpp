@@ -217,7 +217,8 @@ void Telemetry::name_variant(size_t variant, std::string_view name) noexcept {
   to[0] = name[0];
 }
 
-Queue* Telemetry::queue(uint32_t index, std::string_view name, bool is_output, uint64_t capacity) {
+Queue* Telemetry::name_queue(uint32_t index, std::string_view name, bool is_output,
+                             uint64_t capacity) {
   if (index >= queues_) return nullptr;
   auto& q = *std::launder(reinterpret_cast<Queue*>(
       map_ + sizeof(Header) + sizeof(telemetry::Replica) + index * sizeof(Queue)));
@@ -227,10 +228,10 @@ Queue* Telemetry::queue(uint32_t index, std::string_view name, bool is_output, u
   return &q;
 }
 
-void Telemetry::ring(std::span<const std::pair<std::string_view, bool>> anchors,
-                     uint64_t capacity) {
+void Telemetry::add_ring(std::span<const std::pair<std::string_view, bool>> anchors,
+                         uint64_t capacity) {
   for (uint32_t i = 0; i < anchors.size(); i++) {
-    Queue* const q = queue(i, anchors[i].first, anchors[i].second, capacity);
+    Queue* const q = name_queue(i, anchors[i].first, anchors[i].second, capacity);
     if (!q) return;
     if (i == 0) ring_ = q;
     q->shares = i == 0 ? 0 : 1;

@@ -58,11 +58,12 @@ class Telemetry {
 
   // Names the record of queue `index` and returns it, or null if there is no room for it. The
   // producer and the consumer of the queue write its counters.
-  telemetry::Queue* queue(uint32_t index, std::string_view name, bool is_output, uint64_t capacity);
+  telemetry::Queue* name_queue(uint32_t index, std::string_view name, bool is_output,
+                               uint64_t capacity);
 
   // Adds records for one ring of requests that contain all these anchors (name, is output). The
   // records share one set of counters, which only one thread at a time writes.
-  void ring(std::span<const std::pair<std::string_view, bool>> anchors, uint64_t capacity);
+  void add_ring(std::span<const std::pair<std::string_view, bool>> anchors, uint64_t capacity);
   void enqueued(uint64_t fill) noexcept;
   void finished(uint64_t n) noexcept;
   void stalled() noexcept;

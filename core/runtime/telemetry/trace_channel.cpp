@@ -27,7 +27,7 @@ TraceChannel::TraceChannel(std::string_view name) : name_(name) {
 }
 
 // Requires the lock.
-size_t TraceChannel::index_of(std::string_view label) {
+size_t TraceChannel::find_or_add(std::string_view label) {
   const auto known = labels_.find(label);
   if (known != labels_.end()) return known->second;
   const size_t index = labels_.size();
@@ -41,8 +41,8 @@ void TraceChannel::begin(std::string_view label) {
   if (!telemetry_) return;
   telemetry_->submitted();
   const std::lock_guard lock(mutex_);
-  open_.push_back(
-      {std::string(label), index_of(label), std::this_thread::get_id(), Telemetry::Clock::now()});
+  open_.push_back({std::string(label), find_or_add(label), std::this_thread::get_id(),
+                   Telemetry::Clock::now()});
 }
 
 void TraceChannel::end(std::string_view label) {

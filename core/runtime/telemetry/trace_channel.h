@@ -41,7 +41,7 @@ class TraceChannel {
     Telemetry::Clock::time_point begin;
   };
 
-  size_t index_of(std::string_view label);
+  size_t find_or_add(std::string_view label);
 
   std::string name_;
   std::unique_ptr<Telemetry> telemetry_;

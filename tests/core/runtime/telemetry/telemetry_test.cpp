@@ -126,7 +126,7 @@ TEST_F(TelemetryTest, RunsAreCountedByVariant) {
   for (int i = 0; i < 3; i++) t.ran(start, start + nanoseconds(100), 1);
   t.ran(start, start + nanoseconds(50), 0);
   t.ran(start, start + nanoseconds(1), 2);  // no such variant: counted as a run alone
-  t.queue(0, "image", false, 4);
+  t.name_queue(0, "image", false, 4);
   const TelemetrySnapshot s = read_segment(t.path());
   EXPECT_EQ(s.runs, 5u);
   ASSERT_EQ(s.queues.size(), 1u);
@@ -180,12 +180,12 @@ TEST_F(TelemetryTest, ReadersSeeCounters) {
   t.failed();
   const Telemetry::Clock::time_point start(std::chrono::seconds(7));
   t.ran(start, start + nanoseconds(400));
-  telemetry::Queue* const q = t.queue(1, "image", true, 64);
+  telemetry::Queue* const q = t.name_queue(1, "image", true, 64);
   q->enqueued = 10;
   q->finished = 7;
   q->high_water = 5;
   q->stalls = 2;
-  EXPECT_EQ(t.queue(2, "none", false, 1), nullptr);
+  EXPECT_EQ(t.name_queue(2, "none", false, 1), nullptr);
 
   const TelemetrySnapshot s = read_segment(t.path());
   EXPECT_EQ(s.name, "resnet?50") << "safe to print";
@@ -319,7 +319,7 @@ TEST_F(TelemetryTest, ReadersMayVanish) {
 // The counters of a session with three queues, one of which is named.
 std::string published_bytes() {
   Telemetry t("m", 0, 3);
-  t.queue(0, "x", false, 8);
+  t.name_queue(0, "x", false, 8);
   std::ifstream in(t.path(), std::ios::binary);
   std::stringstream bytes;
   bytes << in.rdbuf();
@@ -586,8 +586,8 @@ TEST_F(TelemetryTest, HeaderDescribesTheLayout) {
 TEST_F(TelemetryTest, MoreQueuesAndVariantsThanItHoldsAreLeftOut) {
   const std::vector<std::string> names(1025, "b");
   Telemetry t("m", 0, 5000, names);
-  EXPECT_NE(t.queue(4095, "last", false, 1), nullptr);
-  EXPECT_EQ(t.queue(4096, "none", false, 1), nullptr);
+  EXPECT_NE(t.name_queue(4095, "last", false, 1), nullptr);
+  EXPECT_EQ(t.name_queue(4096, "none", false, 1), nullptr);
   const TelemetrySnapshot s = read_segment(t.path());
   EXPECT_EQ(s.variants.size(), 1024u);
   ASSERT_EQ(s.queues.size(), 1u);
@@ -626,7 +626,7 @@ TEST_F(TelemetryTest, ARingHasOneSetOfCountersForTheQueuesThatThereAre) {
   Telemetry t("m", 0, 2);
   t.enqueued(3), t.finished(1), t.stalled();  // nothing to count with yet
   const std::pair<std::string_view, bool> anchors[] = {{"x", false}, {"y", true}, {"z", true}};
-  t.ring(anchors, 9);
+  t.add_ring(anchors, 9);
   for (const uint64_t fill : {2, 5, 4}) t.enqueued(fill);
   t.finished(0);
   t.finished(2);
@@ -652,7 +652,7 @@ TEST_F(TelemetryTest, CountersThatAreReadAtDifferentMomentsAreNeverNegative) {
   t.submitted();
   t.completed(nanoseconds(1));
   t.failed();
-  telemetry::Queue* const q = t.queue(0, "x", false, 4);
+  telemetry::Queue* const q = t.name_queue(0, "x", false, 4);
   q->enqueued = 2;
   q->finished = 3;
   const TelemetrySnapshot s = read_segment(t.path());
