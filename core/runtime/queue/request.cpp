@@ -1,6 +1,6 @@
 #include "runtime/queue/request.h"
 
-#include <algorithm>
+#include "base/deadline.h"
 
 namespace poprt::runtime {
 namespace {
@@ -11,8 +11,7 @@ Request* closed_mark() noexcept { return reinterpret_cast<Request*>(uintptr_t{1}
 
 Clock::TimePoint deadline_after(Clock::TimePoint start,
                                 std::optional<std::chrono::nanoseconds> timeout) noexcept {
-  if (!timeout || *timeout >= Clock::TimePoint::max() - start) return Clock::TimePoint::max();
-  return start + std::max(*timeout, std::chrono::nanoseconds(0));
+  return timeout ? later(start, *timeout) : Clock::TimePoint::max();
 }
 
 void fail_stopped_runner() { fail(ErrorCode::cancelled, "the runner was stopped"); }

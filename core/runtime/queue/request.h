@@ -30,6 +30,9 @@ struct RequestCallback {
   void (*full)(void* context, const Request& request) noexcept = nullptr;
   // Called for a successful request before any thread can see that it is done.
   void (*before)(void* context) noexcept = nullptr;
+  void call_before() const noexcept {
+    if (before) before(context);
+  }
 
   explicit operator bool() const noexcept { return call || c_call || full; }
   void operator()(ErrorCode code, const Request& request) const noexcept {
