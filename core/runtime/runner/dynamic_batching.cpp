@@ -38,8 +38,7 @@ Failure Replica::failure_for(const Request& request) noexcept {
   if (ended_.load(std::memory_order_acquire)) return stopped_failure();
   if (!is_broken() && request.sequence > fail_until_.load(std::memory_order_acquire))
     return nullptr;
-  const std::lock_guard lock(device_mutex_);
-  return failure_;
+  return last_failure();
 }
 
 // Marks the rows of the segment as taken. `taken` never decreases, because later rows of the
@@ -84,7 +83,7 @@ bool Replica::may_run_incomplete() const noexcept {
 bool Replica::dispatches_now() const noexcept {
   const RunnerConfig& c = plan_->config;
   return c.dispatch_when_idle && !c.flush_on_waiting_outputs && !c.is_batch_size_timeout_enabled &&
-         handed_over_.load(std::memory_order_acquire) == 0;
+         handed_over_.load(std::memory_order_seq_cst) == 0;
 }
 
 // The time at which the open step runs although it is incomplete.
@@ -186,6 +185,7 @@ void Replica::drop_answered() noexcept {
     queue_.drop(r);
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
   }
+  open_rows_.store(open_sum_, std::memory_order_relaxed);
 }
 
 // Fills `step` with the next rows to run, or with requests that fail. `stopped` is the last result.

@@ -180,8 +180,10 @@ bool ModelRunner::on_thread() const noexcept {
 }
 
 void ModelRunner::stop() noexcept {
+  // Two callbacks of different replicas that both call stop() would wait for each other.
+  const bool waits = !on_thread();
   for (const auto& r : state_->replicas) r->refuse_requests();
-  for (const auto& r : state_->replicas) r->stop();
+  for (const auto& r : state_->replicas) r->stop(waits);
 }
 
 RunnerStatistics ModelRunner::statistics() const {

@@ -72,7 +72,7 @@ class ModelRunner : public BaseRunner {
 
   // Fails waiting requests, running ones (which end early, as by Session::stop()) and later calls
   // with cancelled. Returns when the devices are idle and every request is done. In a callback it
-  // does not wait for the replica whose thread calls it, because it would wait for itself.
+  // does not wait: it could wait for itself, or for a callback of another replica that also waits.
   void stop() noexcept override;
 
   // True in callbacks of requests that were served. Waiting for a request there would never end.

@@ -222,6 +222,7 @@ bool Replica::execute_checked(std::span<const InputBinding> inputs,
 // Submission.
 
 bool Replica::on_thread() const noexcept { return current_replica == this; }
+bool Replica::on_any_thread() noexcept { return current_replica != nullptr; }
 
 RequestPtr Replica::submit(std::span<const InputBinding> inputs,
                            std::span<const OutputBinding> outputs, RequestCallback callback,
@@ -286,7 +287,7 @@ void Replica::make_steps() {
     s.inputs.resize(p.step_chunks * p.inputs.size());
     s.outputs.resize(p.step_chunks * p.outputs.size());
     s.staged.resize(p.step_chunks);
-    if (!overlap && p.chunk_rows == 1) continue;  // all chunks are used in place
+    if (!overlap && p.chunk_rows == 1 && p.flat) continue;  // all chunks are used in place
     for (uint64_t c = 0; c < p.step_chunks; c++) {
       for (size_t i = 0; i < p.inputs.size(); i++)
         s.input_memory.emplace_back(p.fixed[i] ? 0 : p.inputs[i].bytes);
@@ -386,8 +387,10 @@ void Replica::store_loop() noexcept {
     store(*step);
     free_.try_push(step);
     handed_.notify();
-    // The forming thread may wait for an idle device.
-    if (handed_over_.fetch_sub(1, std::memory_order_release) == 1 && has_open_batch())
+    // The forming thread may wait for an idle device. In one total order, either it reads the new
+    // number in dispatches_now(), or this thread reads its open rows.
+    if (handed_over_.fetch_sub(1, std::memory_order_seq_cst) == 1 &&
+        open_rows_.load(std::memory_order_seq_cst) != 0)
       queue_.pool().wake();
   }
 }
@@ -400,14 +403,14 @@ void Replica::refuse_requests() noexcept {
   queue_.pool().wake();
 }
 
-void Replica::stop() noexcept {
+void Replica::stop(bool waits) noexcept {
   refuse_requests();
   {
     const std::lock_guard lock(sessions_mutex_);
     interrupted_ = true;
     for (const auto& s : sessions_) s->stop();
   }
-  wait_for_end();
+  if (waits) wait_for_end();
 }
 
 void Replica::wait_for_end() noexcept {

@@ -53,13 +53,15 @@ class Replica : public std::enable_shared_from_this<Replica> {
 
   // Refuses new requests and fails waiting ones, without waiting for that.
   void refuse_requests() noexcept;
-  // Like refuse_requests(), and also ends computations. Returns when no request is left and the
-  // devices are idle. On a thread of the replica (in a callback) it returns immediately.
-  void stop() noexcept;
+  // Like refuse_requests(), and also ends computations. If it waits, it returns when no request is
+  // left and the devices are idle. On a thread of the replica (in a callback) it never waits.
+  void stop(bool waits) noexcept;
   // Used by the destructor of the runner: like stop(), but finishes computations. Then releases the
   // devices.
   void close() noexcept;
   bool on_thread() const noexcept;
+  // Whether the calling thread is one of any replica, which is so in a callback.
+  static bool on_any_thread() noexcept;
 
   // Whether other threads run all requests, including those of execute_checked().
   bool pipelined() const noexcept { return stages_ > 1; }
@@ -161,6 +163,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   Failure run_apart(Step& step, uint64_t chunk, Failure failure) noexcept;
   Failure ensure_usable() noexcept;
   Failure device_failed(const DeviceError& error) noexcept;
+  Failure last_failure() const noexcept;
+  Failure keep_failure(Failure failure) noexcept;
 
   void wait_for_end() noexcept;
   void make_sessions();
@@ -200,8 +204,10 @@ class Replica : public std::enable_shared_from_this<Replica> {
   TensorMemory dropped_memory_;
   std::vector<void*> dropped_;  // memory for outputs that no request names
   bool needs_reset_ = false;
-  Failure failure_;                  // the error while broken_, and for requests up to fail_until_
-  std::atomic<bool> broken_{false};  // whether the replica has failed permanently
+  // The error while broken_, and for requests up to fail_until_. Guarded by failure_mutex_, because
+  // a stage of a pipeline does not hold device_mutex_.
+  Failure failure_;
+  std::atomic<bool> broken_{false};      // whether the replica has failed permanently
   std::atomic<uint64_t> fail_until_{0};  // the last request that waited when a device failed
   std::atomic<bool> ended_{false};  // no new requests are accepted, and no submission is running
   std::atomic<bool> closed_{false};
@@ -231,7 +237,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   };
   std::deque<Stage> pipeline_;
   std::vector<TensorMemory> frames_;
-  std::mutex failure_mutex_;            // guards failures of steps that several stages have
+  mutable std::mutex failure_mutex_;  // guards failure_, and failures of steps with several stages
   std::atomic<uint64_t> under_way_{0};  // steps between the first stage and the last
   Waiter handed_;
   std::atomic<bool> finished_{true};

@@ -100,33 +100,44 @@ void Replica::load(Step& step) noexcept {
 
 Failure Replica::device_failed(const DeviceError& error) noexcept {
   Counters::add(counters_.device_errors);
-  failure_ =
-      std::make_shared<const Error>(error.code(), error.message(index_, plan_->config.auto_reset));
+  Failure failure = keep_failure(
+      std::make_shared<const Error>(error.code(), error.message(index_, plan_->config.auto_reset)));
   if (plan_->config.auto_reset && error.resettable())
     needs_reset_ = true;
   else
     broken_.store(true, std::memory_order_release);
   fail_until_.store(queue_.submitted(), std::memory_order_release);
   queue_.pool().wake();  // requests that wait for a batch fail now
+  return failure;
+}
+
+Failure Replica::last_failure() const noexcept {
+  const std::lock_guard lock(failure_mutex_);
   return failure_;
 }
 
+Failure Replica::keep_failure(Failure failure) noexcept {
+  const std::lock_guard lock(failure_mutex_);
+  return failure_ = std::move(failure);
+}
+
 Failure Replica::ensure_usable() noexcept {
-  if (is_broken()) return failure_;
+  if (is_broken()) return last_failure();
   if (!needs_reset_) return nullptr;
+  Failure failure;
   try {
     make_sessions();
     needs_reset_ = false;
     Counters::add(counters_.resets);
     return nullptr;
   } catch (const Error& e) {
-    failure_ = std::make_shared<const Error>(e);
+    failure = keep_failure(std::make_shared<const Error>(e));
   } catch (const std::exception& e) {
-    failure_ = std::make_shared<const Error>(ErrorCode::resource_exhausted, e.what());
+    failure = keep_failure(std::make_shared<const Error>(ErrorCode::resource_exhausted, e.what()));
   }
   drop_sessions();
   broken_.store(true, std::memory_order_release);
-  return failure_;
+  return failure;
 }
 
 void Replica::connect(const void** inputs, void** outputs) const noexcept {
@@ -197,7 +208,7 @@ Failure Replica::begin_step(const Step& step) noexcept {
   if (step.failure) return step.failure;
   if (!step.segments.empty() &&
       step.segments.front().request->sequence <= fail_until_.load(std::memory_order_acquire))
-    return failure_;  // the request waited when the device failed
+    return last_failure();  // the request waited when the device failed
   return ensure_usable();
 }
 

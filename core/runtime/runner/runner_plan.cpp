@@ -152,7 +152,7 @@ std::vector<AnchorRows> RunnerPlan::rows_of(const std::vector<Anchor>& anchors) 
 // The compiled number of batches of a step, limited by kStagedBytes and kMaxQueueDepth.
 uint64_t RunnerPlan::compiled_loops() const {
   uint64_t bytes = 1;
-  if (config.overlap_io || chunk_rows > 1) {
+  if (config.overlap_io || chunk_rows > 1 || !flat) {
     for (size_t i = 0; i < inputs.size(); i++) bytes += fixed[i] ? 0 : inputs[i].bytes;
     for (const AnchorRows& o : outputs) bytes += o.bytes;
   }
@@ -182,7 +182,8 @@ void RunnerPlan::fix_inputs() {
   fixed.resize(in.size());
   fixed_data.resize(in.size());
   for (size_t i = 0; i < in.size(); i++)
-    fixed[i] = (i < model->input_data.size() && !model->input_data[i].empty()) || model->is_seed(i);
+    fixed[i] = in[i].data != program::kNoData ||
+               (i < model->input_data.size() && !model->input_data[i].empty()) || model->is_seed(i);
   for (const auto& [name, view] : config.frozen_inputs) {
     const size_t i = find_view(in, name, view.bytes, "input", "frozen input");
     if (!view.data && view.bytes)

@@ -126,6 +126,23 @@ TEST(DynamicBatch, AnyDimensionMayBeTheBatch) {
   }
 }
 
+// A request of several rows along an inner dimension is not contiguous, so its rows are copied,
+// even if the model is for one row.
+TEST(DynamicBatch, OneRowOfAnInnerDimensionMayBeTheBatch) {
+  RunnerConfig config = on(std::make_shared<FunctionDevice>(add_one(32)));
+  config.batching_dim = 1;
+  ModelRunner runner(add_one_model({4, 1, 8}), config);
+  for (const size_t n : {1u, 2u, 3u, 7u}) {
+    Rows sync(n * 32), async(n * 32, 5);
+    runner.execute(sync.in, sync.out);
+    EXPECT_TRUE(sync.right()) << n;
+    const RequestPtr r = runner.execute_async(async.in, async.out);
+    r->wait();
+    r->check();
+    EXPECT_TRUE(async.right()) << n;
+  }
+}
+
 // The message of the error that a runner over the batches of a note gives; empty: there is a
 // runner.
 std::string refusal(Shape shape, std::vector<program::BatchRows> noted, RunnerConfig config = {}) {

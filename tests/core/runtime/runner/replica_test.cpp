@@ -223,6 +223,37 @@ TEST(Replication, OnlyReplicasThatThereAreCanBeNamed) {
   EXPECT_EQ(runner.statistics(1).completed, 2u);
 }
 
+// Callbacks of both replicas stop the runner at the same time.
+TEST(Replication, CallbacksOfSeveralReplicasMayStop) {
+  RunnerConfig config;
+  config.replication_factor = 2;
+  for (int i = 0; i < 2; i++)
+    config.replica_id_to_device[i] = std::make_shared<FunctionDevice>(add_one(4));
+  struct Context {
+    std::unique_ptr<ModelRunner> runner;
+    std::atomic<int> begun{0}, ended{0};
+  } context;
+  context.runner = std::make_unique<ModelRunner>(add_one_model({4}), config);
+  RequestCallback callback;
+  callback.context = &context;
+  callback.call = [](void* c, ErrorCode) noexcept {
+    auto& own = *static_cast<Context*>(c);
+    own.begun++;
+    while (own.begun < 2) std::this_thread::yield();
+    own.runner->stop();
+    own.ended++;
+  };
+  Rows a(4), b(4);
+  for (Rows* rows : {&a, &b}) {
+    RequestOptions options;
+    options.replica = rows == &a ? 0 : 1;
+    context.runner->execute_async(rows->in, rows->out, callback, options);
+  }
+  ASSERT_TRUE(eventually([&] { return context.ended == 2; }));
+  context.runner->stop();
+  EXPECT_TRUE(a.right() && b.right());
+}
+
 TEST(Replication, RequestsHaveNoDimensionOfCompiledInReplicas) {
   const auto rows_of = [](uint32_t replicas, uint32_t dim) {
     RunnerConfig config;
