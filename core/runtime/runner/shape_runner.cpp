@@ -21,6 +21,7 @@
 #include "runtime/queue/deadline_watch.h"
 #include "runtime/runner/open_sizes.h"
 #include "runtime/runner/padded_rows.h"
+#include "runtime/runner/replica.h"
 #include "runtime/runner/runner_thread.h"
 #include "runtime/session/tensor_check.h"
 
@@ -192,6 +193,7 @@ struct ShapeRunner::State : std::enable_shared_from_this<State> {
   ShapesStatistics totals;
   RunnerStatistics removed_requests;  // of shapes that were removed
   bool stopped = false, ended = false, finished = true;
+  bool dropping = false;  // whether the thread destroys runners of removed shapes
   pid_t process = 0;
   std::atomic<std::thread::id> thread_id{};
   std::atomic<uint64_t> turn{0};
@@ -482,19 +484,31 @@ bool ShapeRunner::State::drop_removed(std::unique_lock<std::mutex>& lock) {
   });
   const bool none = removed.empty();
   if (!done.empty()) {
+    // A runner ends after its callbacks, one of which may destroy the ShapeRunner.
+    dropping = true;
+    changed.notify_all();
     lock.unlock();
     done.clear();
     lock.lock();
+    dropping = false;
   }
   return none && removed.empty();
 }
 
 // Submits a request whose shape is ready.
 void ShapeRunner::State::answer(std::unique_ptr<Waiting> waiting, KeptShape& shape) noexcept {
+  {
+    // A callback on this thread may have destroyed the ShapeRunner and the runner of the shape.
+    std::unique_lock lock(mutex);
+    if (stopped) {
+      lock.unlock();
+      return fail_waiting(std::move(waiting), stopped_failure());
+    }
+  }
   Request& request = *waiting->request;
   if (!request.claim()) return;  // it was cancelled, or it is late
   RequestOptions options = waiting->options;
-  options.timeout.reset();
+  if (request.has_deadline()) options.timeout = request.deadline() - pool->clock.now();
   options.when_full = WhenFull::line;
   RequestCallback done;
   done.context = waiting.get();
@@ -591,13 +605,16 @@ ShapeRunner::~ShapeRunner() {
     s.to_compile.clear();
     s.changed.notify_all();
     const bool waits = s.process == getpid() && s.thread_id.load() != std::this_thread::get_id();
-    if (waits) s.changed.wait(lock, [&] { return s.finished; });
+    const bool in_callback = Replica::on_any_thread();
+    if (waits) s.changed.wait(lock, [&] { return s.finished || (s.dropping && in_callback); });
     shapes = std::exchange(s.shapes, {});
     std::ranges::move(s.removed, std::back_inserter(shapes));
     s.removed.clear();
   }
-  shapes.clear();
-  if (s.ahead) s.ahead->runner.reset();
+  if (s.ahead) shapes.push_back(s.ahead);
+  // A request that a larger shape computes also refers to the shape, so its runner must end here.
+  for (const ShapePtr& shape : shapes)
+    if (shape->is_ready()) shape->runner.reset();
 }
 
 const std::vector<DataDesc>& ShapeRunner::execute_inputs() const { return state_->inputs; }
@@ -648,7 +665,9 @@ RequestPtr submit_padded(std::unique_ptr<PaddedRequest> padded, const RequestCal
   RequestCallback done;
   done.context = padded.get();
   done.before = [](void* context) noexcept {
-    static_cast<const PaddedRequest*>(context)->rows.crop();
+    const auto* const padded = static_cast<const PaddedRequest*>(context);
+    padded->rows.crop();
+    padded->callback.call_before();
   };
   done.full = [](void* context, const Request& request) noexcept {
     const std::unique_ptr<PaddedRequest> mine(static_cast<PaddedRequest*>(context));

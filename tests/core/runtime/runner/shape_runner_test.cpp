@@ -16,6 +16,7 @@
 #include "program/builder.h"
 #include "program/serialize.h"
 #include "runtime/queue/payload_buffer.h"
+#include "runtime/session/fault_injection.h"
 #include "runtime/session/popef_file.h"
 
 namespace poprt::runtime {
@@ -338,6 +339,27 @@ TEST(ShapeRunner, ALargerShapeComputesRowsUntilTheirShapeIsReady) {
   EXPECT_EQ(s.compiled, 4u);
 }
 
+// The destructor waits for a request that a larger shape computes: its memory is in use until then.
+TEST(ShapeRunner, DestructionWaitsForPaddedRequests) {
+  for (const bool ahead : {false, true}) {
+    CountingCompiler compiler(true);
+    ShapeRunnerConfig config;
+    config.runner.faults = std::make_shared<FaultInjector>("slow:200000000@2");
+    auto runner = std::make_unique<ShapeRunner>(
+        open_rows(), compiler.function(), ahead ? shaped_copies({8, 4}, true) : nullptr, config);
+    ShapedRequest whole(8, 4, 1, true), rows(3, 4, 9, true);
+    runner->execute(whole.in, whole.out);
+    compiler.hold(true);
+    const RequestPtr r = runner->execute_async(rows.in, rows.out);
+    while (config.runner.faults->runs() < 2) std::this_thread::yield();
+    compiler.hold(false);
+    runner.reset();
+    ASSERT_TRUE(r->done());
+    EXPECT_EQ(r->code(), ErrorCode::ok);
+    rows.expect_right();
+  }
+}
+
 TEST(ShapeRunner, RowsThatAffectEachOtherAreNotPadded) {
   CountingCompiler compiler;
   ShapeRunner runner(open_copies(), compiler.function(), shaped_copies({8, 4}), {});
@@ -532,6 +554,26 @@ TEST(ShapeRunner, WaitingRequestsCanBeCancelledAndHaveTimeLimits) {
   EXPECT_EQ(s.timed_out, 1u);
   EXPECT_EQ(s.completed, 1u);
   expect_idle(runner);
+}
+
+// The time limit is that of the submission, also after the compilation.
+TEST(ShapeRunner, ARequestKeepsItsTimeLimitAfterTheCompilation) {
+  CountingCompiler compiler;
+  ShapeRunnerConfig config;
+  config.runner.faults = std::make_shared<FaultInjector>("slow:2000000000");
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, config);
+  compiler.hold(true);
+  ShapedRequest a(1, 1), b(1, 1);
+  RequestOptions limited;
+  limited.timeout = 500ms;
+  const RequestPtr runs = runner.execute_async(a.in, a.out);
+  const RequestPtr late = runner.execute_async(b.in, b.out, {}, limited);
+  compiler.hold(false);
+  late->wait();
+  EXPECT_EQ(late->code(), ErrorCode::deadline_exceeded);
+  EXPECT_EQ(b.y[0], -1);
+  runs->wait();
+  runs->check();
 }
 
 TEST(ShapeRunner, StopEndsRequestsThatWait) {
