@@ -253,8 +253,11 @@ bool BucketRunner::learn(const InputBinding& binding, size_t input, Sizes& sizes
     for (size_t d = 0; fits && d < shape.size(); d++)
       if (extents[d].dimension < 0)
         fits = shape[d] == a.shape[d];
-      else
+      else {
+        // The number for an unknown size is none of a shape.
+        check_size(static_cast<size_t>(extents[d].dimension), shape[d]);
         set_size(variants(), a.name, extents[d].dimension, shape[d], sizes);
+      }
     if (!fits)
       fail(ErrorCode::invalid_argument,
            "input '{}': expected {}{} or less where shapes vary, given {}", a.name,
@@ -323,17 +326,16 @@ BucketRunner::Sizes BucketRunner::sizes_of(std::span<const InputBinding> inputs)
       fail(ErrorCode::invalid_argument, "no input of the request determines dimension '{}'{}",
            variants().dimensions[d], where);
     }
-  check_sizes(sizes);
+  for (size_t d = 0; d < sizes.size(); d++) check_size(d, sizes[d]);
   return sizes;
 }
 
-void BucketRunner::check_sizes(const Sizes& sizes) const {
-  for (size_t d = 0; d < sizes.size(); d++)
-    if (sizes[d] < 1 || sizes[d] > most_[d])
-      fail(ErrorCode::invalid_argument,
-           "dimension '{}' is {}: expected 1 to {}, the largest shape that the model was compiled "
-           "for",
-           variants().dimensions[d], sizes[d], most_[d]);
+void BucketRunner::check_size(size_t dimension, int64_t size) const {
+  if (size < 1 || size > most_[dimension])
+    fail(ErrorCode::invalid_argument,
+         "dimension '{}' is {}: expected 1 to {}, the largest shape that the model was compiled "
+         "for",
+         variants().dimensions[dimension], size, most_[dimension]);
 }
 
 std::string BucketRunner::text_of(const Sizes& sizes) const {
@@ -459,7 +461,7 @@ void BucketRunner::prepare_outputs(std::span<const OutputBinding> outputs, const
     s.given[at] = true;
     const Shape real = shape_of(variants().outputs[at], bucket.outputs[at], sizes);
     const uint64_t bytes = dtype_bytes(a.dtype, element_count(real));
-    const Shape given_shape(b.shape, b.shape + b.rank);
+    const Shape given_shape = b.shape ? Shape(b.shape, b.shape + b.rank) : Shape();
     if (b.shape && given_shape != real)
       fail(ErrorCode::invalid_argument, "output '{}': expected {}{}, given {}", a.name,
            dtype_name(a.dtype), shape_string(real), shape_string(given_shape));
@@ -527,7 +529,11 @@ RequestPtr BucketRunner::execute_async(std::span<const InputBinding> inputs,
   // The memory is in use until the request is done, whether or not it succeeds.
   RequestCallback done;
   done.context = s.get();
-  done.before = [](void* context) noexcept { static_cast<const Staging*>(context)->crop(); };
+  done.before = [](void* context) noexcept {
+    const auto* const staging = static_cast<const Staging*>(context);
+    staging->crop();
+    staging->callback.call_before();
+  };
   done.full = [](void* context, const Request& request) noexcept {
     std::unique_ptr<Staging> mine(static_cast<Staging*>(context));
     const RequestCallback theirs = mine->callback;

@@ -80,7 +80,7 @@ class BucketRunner final : public BaseRunner {
   Sizes sizes_of(std::span<const InputBinding> inputs) const;
   bool learn(const InputBinding& binding, size_t input, Sizes& sizes) const;
   bool match_bucket(std::span<const InputBinding> inputs, Sizes& sizes) const;
-  void check_sizes(const Sizes& sizes) const;
+  void check_size(size_t dimension, int64_t size) const;
   size_t bucket_of(const Sizes& sizes) const;
   Shape shape_of(const VariantAnchor& anchor, const Shape& fixed, const Sizes& sizes) const;
   std::string text_of(const Sizes& sizes) const;

@@ -190,6 +190,9 @@ RequestPtr HostConcatRunner::execute_async(std::span<const InputBinding> inputs,
   // The memory is in use until the request is done, whether or not it succeeds.
   RequestCallback done;
   done.context = buffers.get();
+  done.before = [](void* context) noexcept {
+    static_cast<const Buffers*>(context)->callback.call_before();
+  };
   done.full = [](void* context, const Request& request) noexcept {
     std::unique_ptr<Buffers> mine(static_cast<Buffers*>(context));
     const RequestCallback theirs = mine->callback;

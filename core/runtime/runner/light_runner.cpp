@@ -47,6 +47,18 @@ void LightRunner::stop() noexcept {
   runner_.reset();
 }
 
+std::vector<InputBinding> LightRunner::inputs_of_model(std::span<const InputBinding> inputs) const {
+  std::vector<InputBinding> list(inputs.begin(), inputs.end());
+  for (InputBinding& b : list) {
+    if (b.name.data()) continue;
+    if (b.index >= positions_.size())
+      fail(ErrorCode::not_found, "there is no input {}; the runner has {}",
+           static_cast<int64_t>(b.index), positions_.size());
+    b.index = positions_[b.index];
+  }
+  return list;
+}
+
 ModelRunner& LightRunner::runner() {
   if (!runner_) fail(ErrorCode::cancelled, "the runner is stopped: call reload()");
   return *runner_;
@@ -54,19 +66,13 @@ ModelRunner& LightRunner::runner() {
 
 void LightRunner::execute(std::span<const InputBinding> inputs,
                           std::span<const OutputBinding> outputs) {
-  std::vector<InputBinding> list(inputs.begin(), inputs.end());
-  for (InputBinding& b : list)
-    if (!b.name.data() && b.index < positions_.size()) b.index = positions_[b.index];
-  runner().execute(list, outputs);
+  runner().execute(inputs_of_model(inputs), outputs);
 }
 
 RequestPtr LightRunner::execute_async(std::span<const InputBinding> inputs,
                                       std::span<const OutputBinding> outputs,
                                       RequestCallback callback, const RequestOptions& options) {
-  std::vector<InputBinding> list(inputs.begin(), inputs.end());
-  for (InputBinding& b : list)
-    if (!b.name.data() && b.index < positions_.size()) b.index = positions_[b.index];
-  return runner().execute_async(list, outputs, callback, options);
+  return runner().execute_async(inputs_of_model(inputs), outputs, callback, options);
 }
 
 void LightRunner::set_input_anchor(const std::string& name, ConstTensorMemoryView data) {

@@ -57,6 +57,7 @@ class LightRunner final : public BaseRunner {
 
  private:
   ModelRunner& runner();
+  std::vector<InputBinding> inputs_of_model(std::span<const InputBinding> inputs) const;
 
   std::shared_ptr<const Model> model_;
   LightRunnerConfig config_;

@@ -149,6 +149,9 @@ ModelFusionRunner::Selected ModelFusionRunner::select(
     if (validate_) {
       const auto& a = model.inputs()[find_anchor(model.inputs(), b.name, i, "input")];
       if (b.bytes != a.bytes()) fail_wrong_size(a, b.bytes, "input");
+    } else if (const auto a = std::ranges::find(model.inputs(), b.name, &program::Anchor::name);
+               a != model.inputs().end() && b.bytes > a->bytes()) {
+      fail_wrong_size(*a, b.bytes, "input");  // the index selects one batch
     }
     see(b.name);
     list.push_back(b);

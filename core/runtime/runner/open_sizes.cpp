@@ -64,6 +64,9 @@ size_t OpenSizes::output_at(const OutputBinding& binding, size_t hint) const {
 }
 
 void OpenSizes::set(size_t input, int32_t size, int64_t value, Sizes& sizes) const {
+  if (value < 1)
+    fail(ErrorCode::invalid_argument, "dimension '{}' is {}: expected 1 or more",
+         names_[static_cast<size_t>(size)], value);
   int64_t& known = sizes[static_cast<size_t>(size)];
   if (known != kUnset && known != value)
     fail(ErrorCode::invalid_argument, "input '{}': dimension '{}' is {}, another one is {}",
@@ -131,9 +134,6 @@ void OpenSizes::check(const Sizes& sizes) const {
            "no input of the request determines dimension '{}', which input '{}' has", names_[i],
            shapes_.inputs[static_cast<size_t>(at)].name);
     }
-    if (sizes[i] < 1)
-      fail(ErrorCode::invalid_argument, "dimension '{}' is {}: expected 1 or more", names_[i],
-           sizes[i]);
   }
 }
 

@@ -330,6 +330,31 @@ TEST(BucketRunner, RefusesSizesThatFitNoBucket) {
             std::string::npos);
 }
 
+// The C ABI gives a null shape with a rank for a tensor of undefined type.
+TEST(BucketRunner, AnOutputWithoutAShapeMayHaveARank) {
+  BucketRunner runner(model());
+  Request r(2, 3);
+  for (OutputBinding& b : r.out) b.rank = 4;
+  runner.execute(r.in, r.out);
+  r.expect_right();
+}
+
+TEST(BucketRunner, RefusesNegativeSizes) {
+  BucketRunner runner(model());
+  for (const int64_t size : {-1, -5, INT32_MIN}) {
+    Request r(2, 3, false);
+    const int64_t shape[] = {2, size};
+    r.in[0].shape = shape;
+    r.in[0].rank = 2;
+    const int64_t mask[8] = {};
+    r.in.push_back({"mask", 0, mask, 64});
+    EXPECT_EQ(message_of([&] { runner.execute(r.in, r.out); }),
+              fmt::format("dimension 'length' is {}: expected 1 to 8, the largest shape that the "
+                          "model was compiled for",
+                          size));
+  }
+}
+
 TEST(BucketRunner, CountsOnlyRequestsThatTheQueueAccepts) {
   RunnerConfig config;
   config.queue_depth = 1;

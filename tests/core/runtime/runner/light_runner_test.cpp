@@ -49,6 +49,24 @@ TEST(LightRunner, NewWeightsHoldFromUpdateWeightsOn) {
   EXPECT_EQ(run(runner), w.second);
 }
 
+TEST(LightRunner, RefusesAnIndexBeyondTheInputsOfRequests) {
+  Weights w;
+  LightRunner runner(w.model);
+  const std::vector<float> x{9, 9, 9, 9};
+  std::vector<float> y(4), v(4);
+  const std::vector<OutputBinding> out = {{"y", 0, y.data(), 16}, {"v", 0, v.data(), 16}};
+  for (const size_t index : {size_t{1}, size_t{2}, SIZE_MAX}) {
+    const std::vector<InputBinding> in = {{{}, index, x.data(), 16}};
+    try {
+      runner.execute(in, out);
+      ADD_FAILURE() << index;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::not_found);
+    }
+    EXPECT_THROW(runner.execute_async(in, out), Error);
+  }
+}
+
 TEST(LightRunner, ListsWeightsAmongModelInputsOnly) {
   Weights w;
   LightRunner runner(w.model);
