@@ -23,8 +23,9 @@ std::optional<PackLayout::Place> PackLayout::place(uint64_t length) {
   const bool scan = !across_rows_ && algorithm_ == PackAlgorithm::first_fit;
   for (uint64_t r = scan ? 0 : current_; r < row_.size(); r++) {
     Row& row = row_[r];
+    if (row.items && delimiter_ > room - row.used) continue;
     const uint64_t at = row.items ? row.used + delimiter_ : 0;
-    if (at > room || length > room - at) continue;
+    if (length > room - at) continue;
     row.used = at + length;
     row.items++;
     current_ = r;

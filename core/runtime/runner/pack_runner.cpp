@@ -10,6 +10,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/deadline.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "base/log.h"
@@ -49,6 +50,19 @@ bool write_number(DType type, uint64_t n, std::byte* to) {
     case DType::u8: put(static_cast<uint8_t>(n)); return true;
     case DType::boolean: put(static_cast<uint8_t>(n != 0)); return true;
     default: return false;
+  }
+}
+
+// The greatest number up to which write_number() writes each number exactly. 0 marks a place that
+// has no item.
+uint64_t greatest_number(DType type) {
+  switch (type) {
+    case DType::s8: return INT8_MAX;
+    case DType::u8: return UINT8_MAX;
+    case DType::s16: return INT16_MAX;
+    case DType::u16: return UINT16_MAX;
+    case DType::f16: return 2048;
+    default: return UINT32_MAX;
   }
 }
 
@@ -119,6 +133,8 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
   void done(Pack& pack, const Request& inner) noexcept;
   void finish(Request& request, ErrorCode code, Failure failure) noexcept;
   void end() noexcept;
+  bool on_own_thread() const noexcept;
+  void wait_for_thread() noexcept;
 
   // Parts of the constructor.
   void check_config() const;
@@ -306,12 +322,16 @@ void PackRunner::State::take_roles(const std::vector<Anchor>& in) {
         fail(ErrorCode::failed_precondition, "input '{}' {} does not divide in {} places", a.name,
              shape_string(a.shape), places);
       input_units[i] = a.bytes() / places;
+      if (input_units[i] == 0)
+        fail(ErrorCode::failed_precondition, "input '{}' {} has no elements", a.name,
+             shape_string(a.shape));
       std::byte scratch[16];
       if (roles[i] == Role::numbers &&
           (!write_number(a.dtype, 1, scratch) || input_units[i] != dtype_bytes(a.dtype, 1)))
         fail(ErrorCode::failed_precondition,
              "mask '{}' is {} {}: item numbers need one number of a plain type per place", a.name,
              dtype_name(a.dtype), shape_string(a.shape));
+      if (roles[i] == Role::numbers) max_items = std::min(max_items, greatest_number(a.dtype));
       describe(d, input_units[i]);
       inputs.push_back(d);
     } else if (!a.shape.empty() && items > 0 && a.shape[0] == items) {
@@ -498,14 +518,18 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
       fail(ErrorCode::invalid_argument, "output '{}': expected {} bytes, given {} bytes", name,
            bytes, b.bytes);
     request.outputs[at] = b.data;
-    // Writes zeros to the places at which the inputs of the request have padding.
-    const uint64_t padded = std::min<uint64_t>(b.bytes, output_units[at] * given);
-    if (!unpacks && padded > bytes)
-      std::memset(static_cast<std::byte*>(b.data) + bytes, 0, padded - bytes);
   }
   for (size_t i = 0; i < out_anchors.size(); i++)
     if (!request.outputs[i])
       fail(ErrorCode::invalid_argument, "output '{}' is missing", out_anchors[i].name);
+  // Writes zeros to the places at which the inputs of the request have padding.
+  for (size_t i = 0; i < out.size() && !unpacks && given > length; i++) {
+    const OutputBinding& b = out[i];
+    const size_t at = b.name.data() ? find_anchor(out_anchors, b.name, i, "output") : b.index;
+    const uint64_t bytes = output_units[at] * length;
+    const uint64_t padded = std::min<uint64_t>(b.bytes, output_units[at] * given);
+    if (padded > bytes) std::memset(static_cast<std::byte*>(b.data) + bytes, 0, padded - bytes);
+  }
   return length;
 }
 
@@ -534,7 +558,7 @@ void PackRunner::State::serve() noexcept {
       return next || !queue->empty() || pool.wakeups() != wakeups || ended.load();
     };
     std::optional<Clock::TimePoint> deadline;
-    if (!open.empty()) deadline = open.front().request->submitted + config.timeout;
+    if (!open.empty()) deadline = later(open.front().request->submitted, config.timeout);
     if (!clock.wait(pool.arrived, has_event, deadline) ||
         (deadline && !next && queue->empty() && clock.now() >= *deadline)) {
       send();
@@ -694,6 +718,15 @@ void PackRunner::State::done(Pack& pack, const Request& inner) noexcept {
   freed.notify();
 }
 
+// Whether the calling thread is one that completes requests: it must not wait for others.
+bool PackRunner::State::on_own_thread() const noexcept {
+  return thread_id.load() == std::this_thread::get_id() || runner->on_thread();
+}
+
+void PackRunner::State::wait_for_thread() noexcept {
+  if (process == getpid()) finish_waiter.wait([&] { return finished.load(); });
+}
+
 void PackRunner::State::end() noexcept {
   queue->stop(stopped_failure());
   ended = true;
@@ -704,10 +737,13 @@ PackRunner::PackRunner(std::shared_ptr<const Model> model, PackRunnerConfig conf
     : state_(std::make_shared<State>(std::move(model), std::move(config))) {}
 
 PackRunner::~PackRunner() {
-  stop();
   State& s = *state_;
-  // Frees the device now, instead of when the thread has released the state.
-  if (s.finished.load() && !s.runner->on_thread()) s.runner.reset();
+  s.end();
+  if (s.on_own_thread()) return;
+  s.wait_for_thread();
+  // Completes a pack that is being computed, and frees the device now, instead of when the thread
+  // has released the state.
+  if (s.finished.load()) s.runner.reset();
 }
 
 const std::vector<DataDesc>& PackRunner::execute_inputs() const { return state_->inputs; }
@@ -737,8 +773,7 @@ RequestPtr PackRunner::execute_async(std::span<const InputBinding> inputs,
   if (options.replica >= 0)
     fail(ErrorCode::invalid_argument,
          "a pack runner puts requests of all together: leave the replica out");
-  const bool on_thread = s.thread_id.load() == std::this_thread::get_id();
-  return s.queue->submit(callback, options, on_thread, [&](Request& r) {
+  return s.queue->submit(callback, options, s.on_own_thread(), [&](Request& r) {
     r.rows = s.resolve(inputs, outputs, r);
     s.start_thread();
   });
@@ -748,11 +783,7 @@ void PackRunner::stop() noexcept {
   State& s = *state_;
   s.end();
   s.runner->stop();
-  // A callback on either thread would wait for itself.
-  if (s.process != getpid() || s.thread_id.load() == std::this_thread::get_id() ||
-      s.runner->on_thread())
-    return;
-  s.finish_waiter.wait([&] { return s.finished.load(); });
+  if (!s.on_own_thread()) s.wait_for_thread();  // a callback would wait for itself
 }
 
 RunnerStatistics PackRunner::statistics() const {

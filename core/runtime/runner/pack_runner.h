@@ -74,7 +74,7 @@ class PackRunner final : public BaseRunner {
   // Throws invalid_argument (configuration), failed_precondition (an unsuitable model), and the
   // errors of ModelRunner.
   PackRunner(std::shared_ptr<const Model> model, PackRunnerConfig config);
-  // Like stop(): packs fail with cancelled, also one that is being computed, which ends early.
+  // Requests that wait fail with cancelled. A pack that is being computed is completed.
   ~PackRunner() override;
   PackRunner(const PackRunner&) = delete;
   PackRunner& operator=(const PackRunner&) = delete;

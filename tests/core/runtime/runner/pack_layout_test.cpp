@@ -24,6 +24,15 @@ TEST(PackLayout, NextFitContinuesAtTheLastRow) {
             (std::vector<int64_t>{0, 8, 14, 16, 19, kNone}));
 }
 
+TEST(PackLayout, TheLongestDelimiterLeavesNoRoomForASecondItem) {
+  for (const uint64_t delimiter : {UINT64_MAX, UINT64_MAX - 3, uint64_t{6}}) {
+    EXPECT_EQ(offsets({2, 8, PackAlgorithm::first_fit, false, delimiter}, {3, 3, 1}),
+              (std::vector<int64_t>{0, 8, kNone}));
+    EXPECT_EQ(offsets({1, 8, PackAlgorithm::next_fit, true, delimiter}, {3, 1}),
+              (std::vector<int64_t>{0, kNone}));
+  }
+}
+
 TEST(PackLayout, FirstFitExaminesAllRows) {
   EXPECT_EQ(offsets({3, 8, PackAlgorithm::first_fit, false, 0}, {5, 6, 2, 3, 4, 2}),
             (std::vector<int64_t>{0, 8, 5, 16, 19, 14}));

@@ -631,6 +631,88 @@ TEST(PackRunner, ACallbackMayDestroyIt) {
   EXPECT_TRUE(a.right());
 }
 
+// A callback runs on a thread that frees places of the queue, so it must not wait for one.
+TEST(PackRunner, ACallbackDoesNotWaitForAPlace) {
+  struct Context {
+    explicit Context() {
+      for (int i = 0; i < 1000; i++) items.push_back(std::make_unique<Item>(1, i));
+    }
+    std::vector<std::unique_ptr<Item>> items;
+    std::vector<RequestPtr> requests;
+    PackSetup setup{false, [](PackRunnerConfig& c) { c.timeout = 1ms; }};
+    std::atomic<int> code{-1};
+  } context;
+  Item first(3, 1);
+  context.setup.runner->execute_async(
+      first.in, first.out,
+      {[](void* c, ErrorCode) noexcept {
+         auto& own = *static_cast<Context*>(c);
+         try {
+           for (const auto& item : own.items)
+             own.requests.push_back(own.setup.runner->execute_async(item->in, item->out));
+           own.code = 0;
+         } catch (const Error& e) {
+           own.code = static_cast<int>(e.code());
+         }
+       },
+       &context});
+  while (context.code < 0) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(context.code, static_cast<int>(ErrorCode::resource_exhausted));
+  for (const RequestPtr& r : context.requests) r->wait();
+}
+
+TEST(PackRunner, DestructionCompletesAPackThatIsComputed) {
+  test::Gate begun, gate;
+  PackSetup s(false, [&](PackRunnerConfig& c) {
+    c.timeout = 1ms;
+    c.runner.session.device =
+        std::make_shared<FunctionDevice>([&](const void* const* in, void* const* out) {
+          begun.open();
+          gate.wait();
+          std::memcpy(out[0], in[0], kPlaces * 4);
+        });
+  });
+  Item a(3, 1);
+  const RequestPtr r = s.runner->execute_async(a.in, a.out);
+  ASSERT_TRUE(begun.wait());
+  std::thread destroyer([&] { s.runner.reset(); });
+  std::this_thread::sleep_for(20ms);
+  gate.open();
+  destroyer.join();
+  ASSERT_TRUE(r->done());
+  EXPECT_EQ(r->code(), ErrorCode::ok);
+  EXPECT_EQ(a.y[1], 1);
+}
+
+TEST(PackRunner, AnInputWithoutElementsIsRefused) {
+  PackRunnerConfig c;
+  c.timeout = 24h;
+  c.dynamic_input_name = "ids";
+  c.runner.session.device =
+      std::make_shared<FunctionDevice>([](const void* const*, void* const*) {});
+  const auto model = test::anchors_only(
+      {{"ids", DType::s32, {2, 8}}, {"none", DType::s32, {2, 8, 0}}}, {{"y", DType::s32, {2, 8}}});
+  try {
+    const PackRunner runner(model, c);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
+    EXPECT_EQ(e.message(), "input 'none' [2,8,0] has no elements");
+  }
+}
+
+// A request that is refused leaves the memory of its outputs as it is.
+TEST(PackRunner, ARefusedRequestWritesNothing) {
+  PackSetup s(false, [](PackRunnerConfig& c) {
+    c.enable_padding_remove = true;
+    c.mask_name = "mask";
+  });
+  Item a(3, 1, 2);
+  a.out = {{"y", 0, a.y.data(), 20}, {"y", 0, a.y.data(), 20}};
+  EXPECT_THROW(s.runner->execute(a.in, a.out), Error);
+  EXPECT_EQ(a.y, std::vector<int32_t>(a.y.size(), -9));
+}
+
 // The anchors that a runner expects in requests, "name type shape bytes, ..." of inputs and of
 // outputs, or the message of its refusal.
 std::string expected_anchors(const std::vector<program::Anchor>& in,
