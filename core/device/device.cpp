@@ -23,6 +23,9 @@ void Device::bind(Occupant& session, bool exclusive) {
   if (before) {
     if (exclusive_)
       fail(ErrorCode::failed_precondition, "device {} is in use by another session", id());
+    // From here on, a load of that session which is not finished fails, and evict() ends a finished
+    // one.
+    occupant_.store(nullptr, std::memory_order_release);
     before->evict();
   }
   exclusive_ = exclusive;

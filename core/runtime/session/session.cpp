@@ -138,9 +138,10 @@ void Session::connect() {
   add(outputs_, p.outputs, popef::TensorType::OUTPUT, config_.output_predicate);
   for (size_t i = 0; i < inputs_.size(); i++) {
     inputs_[i].data = model_->input_data[i];
+    inputs_[i].updatable = !inputs_[i].data.empty();
     if (chosen && !inputs_[i].data.empty() &&
         excludes_data(config_.input_predicate, inputs_[i].metadata, metadata))
-      inputs_[i].data = {};
+      inputs_[i].data = {}, inputs_[i].updatable = false;
     rewind(inputs_[i]);
     if (inputs_[i].has_value()) inputs_[i].user = false;
   }
@@ -222,23 +223,40 @@ std::shared_ptr<device::Device> Session::acquire_device() const {
 
 void Session::bind_to_device(std::shared_ptr<device::Device> device) {
   const std::lock_guard lock(bind_mutex_);
+  bind(std::move(device));
+}
+
+// Binds for the first run with the policy `deferred`. Of several concurrent first runs, one binds.
+void Session::bind_if_deferred() {
+  if (is_loaded() || config_.policy != LaunchPolicy::deferred || device()) return;
+  const std::lock_guard lock(bind_mutex_);
+  if (!device_) bind(nullptr);
+}
+
+// Requires bind_mutex_.
+void Session::bind(std::shared_ptr<device::Device> device) {
   if (!device) device = device_ ? device_ : config_.device;
   if (!device) device = acquire_device();
   check_fits(*model_, *device, config_.copies);
-  if (device_ && device_ != device) device_->unbind(*this);
+  // If the device is in use, the session stays on the one that it has.
   device->bind(*this, config_.exclusive);
+  if (device_ && device_ != device) {
+    evict();
+    device_->unbind(*this);
+  }
   load_on(device);
 }
 
 void Session::load_on(const std::shared_ptr<device::Device>& device) {
   evict();  // ends current runs first
-  const std::lock_guard lock(run_mutex_);
+  std::vector<std::shared_ptr<StreamCallback>> callbacks;
   try {
+    const std::lock_guard lock(run_mutex_);
     device::LoadOptions options = config_.load;
     options.reproducible = options.reproducible || model_->reproducible;
     auto engine = device->load(model_->image, options);
     threads_.store(engine->threads(), std::memory_order_relaxed);
-    const std::lock_guard streams(streams_mutex_);
+    std::unique_lock streams(streams_mutex_);
     if (!device->is_bound(*this))
       fail(ErrorCode::failed_precondition, "another session took device {} meanwhile",
            device->id());
@@ -248,10 +266,12 @@ void Session::load_on(const std::shared_ptr<device::Device>& device) {
     for (auto* all : {&inputs_, &outputs_})
       for (Stream& s : *all) {
         rewind(s);
-        if (s.callback) s.callback->resume();
+        if (s.callback) callbacks.push_back(s.callback);
       }
+    streams.unlock();  // a callback may call stop()
+    for (const auto& callback : callbacks) callback->resume();
     loaded_.store(true, std::memory_order_release);
-  } catch (Error& e) {
+  } catch (Error& e) {  // run_mutex_ is unlocked: a device that evicts the session waits for it
     device->unbind(*this);
     e.add_context(fmt::format("executable '{}'", model_->name));
     throw;
@@ -309,7 +329,6 @@ void Session::set_user_input_handler(std::string_view name,
   Stream& s = stream_of(inputs_, name, "input");
   check_connectable(s, "input");
   const std::lock_guard run(run_mutex_);
-  const std::lock_guard lock(streams_mutex_);
   set_callback(s, std::move(callback));
 }
 
@@ -318,16 +337,16 @@ void Session::set_user_output_handler(std::string_view name,
   Stream& s = stream_of(outputs_, name, "output");
   check_connectable(s, "output");
   const std::lock_guard run(run_mutex_);
-  const std::lock_guard lock(streams_mutex_);
   set_callback(s, std::move(callback));
 }
 
-// Requires run_mutex_ and streams_mutex_. Data that the previous callback has prefetched is
-// discarded, and the session fills a mask again.
+// Requires run_mutex_. Data that the previous callback has prefetched is discarded, and the session
+// fills a mask again. The previous callback may call stop(), which locks streams_mutex_.
 void Session::set_callback(Stream& s, std::shared_ptr<StreamCallback> callback) {
   if (std::exchange(s.prefetched, false)) s.callback->invalidate_prefetched();
   if (s.mask) s.memory = {};
-  s.callback = std::move(callback);
+  const std::lock_guard lock(streams_mutex_);
+  s.callback.swap(callback);  // the previous one is destroyed after the lock
 }
 
 QueueManager& Session::create_queue_manager(size_t buffers,
@@ -340,7 +359,6 @@ QueueManager& Session::create_queue_manager(size_t buffers,
     fail(ErrorCode::invalid_argument, "a queue has 1 to {} buffers, requested {}", kMaxBuffers,
          buffers);
   const std::lock_guard run(run_mutex_);
-  const std::lock_guard lock(streams_mutex_);
   const auto wanted = [&](const Stream& s, const AnchorCallbackPredicate& predicate,
                           popef::TensorType type) {
     if (!predicate) return s.user;
@@ -470,7 +488,7 @@ void check_not_abandoned(const ForkMutex& mutex) {
 }  // namespace
 
 void Session::run_flow(Flow flow, std::span<const uint32_t> programs) {
-  if (!is_loaded() && config_.policy == LaunchPolicy::deferred && !device()) bind_to_device();
+  bind_if_deferred();
   const std::lock_guard lock(run_mutex_);
   check_not_abandoned(run_mutex_);
   if (stopped_.load(std::memory_order_acquire)) fail_stopped();
@@ -626,7 +644,7 @@ void Session::run_and_answer(Flow flow, bool first_replica, bool last_replica) {
 }
 
 void Session::run_pointers(Flow flow, const void* const* inputs, void* const* outputs) {
-  if (!is_loaded() && config_.policy == LaunchPolicy::deferred && !device()) bind_to_device();
+  bind_if_deferred();
   const std::lock_guard lock(run_mutex_);
   check_not_abandoned(run_mutex_);
   if (stopped_.load(std::memory_order_acquire)) fail_stopped();
@@ -695,7 +713,7 @@ void Session::run_stage(size_t stage, const void* const* inputs, void* const* ou
 size_t Session::input_with_data(std::string_view name) const {
   std::vector<std::string> names;
   for (size_t i = 0; i < inputs_.size(); i++) {
-    if (inputs_[i].data.empty()) continue;
+    if (!inputs_[i].updatable) continue;
     if (inputs_[i].anchor->name == name) return i;
     names.push_back(inputs_[i].anchor->name);
   }
@@ -709,8 +727,8 @@ void Session::update_weights(std::string_view name, ConstTensorMemoryView value)
   TensorMemory memory(s.bytes);
   std::memcpy(memory.data(), value.data, s.bytes);
   const std::lock_guard lock(run_mutex_);
-  s.memory = std::move(memory);
-  s.data = {static_cast<const std::byte*>(s.memory.data()), s.bytes};
+  s.updated = std::move(memory);
+  s.data = {static_cast<const std::byte*>(s.updated.data()), s.bytes};
   s.next = 0;
 }
 

@@ -205,7 +205,9 @@ class Session final : private device::Occupant {
     std::shared_ptr<StreamCallback> callback;
     std::span<const std::byte> data;  // for an input with data; `next` then counts its values
     uint64_t next = 0, stride = 1;
-    TensorMemory memory;  // for staging, or for updated data
+    bool updatable = false;  // whether the model or its file has data for the input
+    TensorMemory updated;    // data of update_weights()
+    TensorMemory memory;     // for staging
     bool prefetched = false;
     bool in_place = false;
 
@@ -218,6 +220,8 @@ class Session final : private device::Occupant {
   void init();
   void connect();
   std::shared_ptr<device::Device> acquire_device() const;
+  void bind(std::shared_ptr<device::Device> device);
+  void bind_if_deferred();
   void load_on(const std::shared_ptr<device::Device>& device);
   void drop_engine() noexcept;
   void interrupt_all() noexcept;
@@ -233,7 +237,7 @@ class Session final : private device::Occupant {
   void* input_pointer(Stream& s);
   void* next_own_value(Stream& s);
   void rewind(Stream& s) const;
-  static void set_callback(Stream& s, std::shared_ptr<StreamCallback> callback);
+  void set_callback(Stream& s, std::shared_ptr<StreamCallback> callback);
   void* output_pointer(Stream& s);
   void run_pointers(device::Flow flow, const void* const* inputs, void* const* outputs);
   void run_engine(device::Flow flow, const void* const* inputs, void* const* outputs);

@@ -28,6 +28,7 @@
 #include "runtime/session/popef_file.h"
 #include "runtime/session/variants.h"
 #include "support/copy_model.h"
+#include "support/function_device.h"
 #include "support/long_matmul.h"
 
 namespace poprt::runtime {
@@ -600,6 +601,88 @@ TEST(Session, ABoundDeviceIsTakenFromTheSessionBefore) {
   EXPECT_TRUE(third.is_loaded());
 }
 
+// If the other device is in use, the session stays on its device.
+TEST(Session, AMoveToADeviceInUseLeavesItWhereItIs) {
+  CopyModel copy(4);
+  const auto model = copy_model(copy);
+  device::DeviceManager manager(2);
+  SessionConfig config;
+  config.device = manager.get_device();
+  Session first(model, config);
+  const ConnectedSession at(first, 4);
+  SessionConfig alone = config;
+  alone.device = manager.get_device();
+  alone.exclusive = true;
+  Session owner(model, alone);
+  EXPECT_EQ(error_of([&] { first.bind_to_device(alone.device); }).code(),
+            ErrorCode::failed_precondition);
+  EXPECT_EQ(first.device(), config.device);
+  EXPECT_TRUE(first.is_loaded());
+  EXPECT_TRUE(owner.is_loaded());
+  EXPECT_NO_THROW(first.run_main_programs());
+  Session next(model, config);
+  EXPECT_TRUE(next.is_loaded());
+  EXPECT_FALSE(first.is_loaded()) << "the next session has evicted it";
+}
+
+TEST(Session, ConcurrentFirstRunsBindADeferredOneOnce) {
+  for (int round = 0; round < 20; round++) {
+    const auto device = std::make_shared<test::FunctionDevice>(test::add_one(4));
+    SessionConfig config;
+    config.policy = LaunchPolicy::deferred;
+    config.device = device;
+    Session session(test::add_one_model({4}), config);
+    std::atomic<int> ready{0}, right{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; t++)
+      threads.emplace_back([&] {
+        const std::vector<float> x = {1, 2, 3, 4};
+        std::vector<float> y(4);
+        const void* const in[] = {x.data()};
+        void* const out[] = {y.data()};
+        ready++;
+        while (ready < 4) std::this_thread::yield();
+        try {
+          session.run_main_programs(in, out);
+          right += y[3] == 5;
+        } catch (const Error& e) {
+          ADD_FAILURE() << e.what();
+        }
+      });
+    for (std::thread& t : threads) t.join();
+    EXPECT_EQ(right, 4);
+    EXPECT_EQ(device->loads, 1);
+  }
+}
+
+// A callback may call stop() whenever it is called.
+TEST(Session, CallbacksMayStopWhileTheyAreReplacedOrResumed) {
+  struct Stopper : Recorder {
+    using Recorder::Recorder;
+    void invalidate_prefetched() noexcept override { session->stop(); }
+    void resume() noexcept override {
+      Recorder::resume();
+      if (stops) session->stop();
+    }
+    Session* session = nullptr;
+    bool stops = false;
+  };
+  CopyModel copy(4);
+  Session session(copy_model(copy));
+  const ConnectedSession at(session, 4);
+  const auto x = std::make_shared<Stopper>(4, true);
+  x->session = &session;
+  x->may_prefetch = true;
+  session.set_user_input_handler("x", x);
+  session.run_main_programs();
+  session.set_user_input_handler("x", at.x);  // discards prefetched data
+  EXPECT_EQ(error_of([&] { session.run_main_programs(); }).code(), ErrorCode::cancelled);
+  session.set_user_input_handler("x", x);
+  x->stops = true;
+  session.reload();
+  EXPECT_EQ(error_of([&] { session.run_main_programs(); }).code(), ErrorCode::cancelled);
+}
+
 TEST(Session, ADeferredOneAcquiresItsDeviceLater) {
   CopyModel copy(4);
   SessionConfig config;
@@ -684,6 +767,23 @@ TEST(Session, NamedWeightsAreUpdatedAtRunTime) {
   const Error e = error_of([&] { session.update_weights("w", {value.data(), 16}); });
   EXPECT_EQ(e.code(), ErrorCode::not_found);
   EXPECT_STREQ(e.what(), "there are no weights 'w'; weights that can be updated are: 'x'");
+}
+
+// Data that a handler fetches does not replace updated weights.
+TEST(Session, UpdatedWeightsSurviveAHandler) {
+  CopyModel copy(4);
+  program::Program& p = copy.b.program();
+  p.inputs[0].data = copy.b.weight_records()[0].offset;
+  Session session(copy_model(copy));
+  const ConnectedSession at(session, 4);
+  const std::vector<float> value = {5, 6, 7, 8};
+  session.update_weights("x", {value.data(), 16});
+  session.run_main_programs();
+  EXPECT_EQ(at.y->taken, std::vector<float>{1}) << "the handler's";
+  session.set_user_input_handler("x", nullptr);
+  session.run_main_programs();
+  EXPECT_EQ(at.y->taken, (std::vector<float>{1, 5}));
+  EXPECT_EQ(std::memcmp(session.weights("x").data, value.data(), 16), 0);
 }
 
 TEST(Session, FeedsGiveOneValueAfterTheOtherAndWrap) {
