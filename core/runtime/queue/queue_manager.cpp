@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/deadline.h"
 #include "base/error.h"
 
 namespace poprt::runtime {
@@ -83,7 +84,7 @@ bool StreamQueue::wait_front() noexcept {
     if (!stalled) add_one(counts_->stalls);
     stalled = true;
     std::optional<Waiter::Clock::time_point> deadline;
-    if (timeout_.count() > 0) deadline = Waiter::Clock::now() + timeout_;
+    if (timeout_.count() > 0) deadline = later(Waiter::Clock::now(), timeout_);
     if (!arrived_.wait([&] { return !ring_.empty() || ended(); }, deadline)) on_timeout();
   }
 }
@@ -109,6 +110,9 @@ void* StreamQueue::acquire() noexcept {
 }
 
 StreamCallback::Result StreamQueue::fetch(void* p) noexcept {
+  // The bytes of a transfer that stop() has ended are in the memory of that transfer.
+  if (is_input_ && filled_ != 0 && filled_at_ != p) std::memcpy(p, filled_at_, filled_);
+  filled_at_ = p;
   while (filled_ < bytes_) {
     if (!wait_front()) return Result::not_available;
     QueueCallback done;

@@ -111,6 +111,7 @@ class StreamQueue : public StreamCallback {
   // The bytes so far of a transfer that consists of several elements. Used only by the thread that
   // calls fetch().
   uint64_t filled_ = 0;
+  const void* filled_at_ = nullptr;  // their memory
 };
 
 class InputStreamQueue final : public StreamQueue {

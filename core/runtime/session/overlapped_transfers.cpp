@@ -60,7 +60,6 @@ void Session::OverlappedTransfers::load(uint64_t item) {
     if (is_called(s)) {
       if (s.callback->fetch(to.input_memory[i].data()) != StreamCallback::Result::success)
         session_.fail_transfer(s, "gave");
-      s.callback->complete();
     } else if (s.used[static_cast<size_t>(device::Flow::main)]) {
       const void* const value = session_.next_own_value(s);
       if (s.seed && s.data.empty())
@@ -69,6 +68,10 @@ void Session::OverlappedTransfers::load(uint64_t item) {
         to.inputs[i] = value;
     }
   }
+  // If an input has no data, the next run takes the data of the others again, so inputs stay in
+  // step.
+  for (Stream& s : session_.inputs_)
+    if (is_called(s)) s.callback->complete();
   to.loaded = Telemetry::Clock::now();
 }
 

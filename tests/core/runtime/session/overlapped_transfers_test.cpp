@@ -282,6 +282,65 @@ TEST(OverlappedTransfers, StopEndsAWaitingRunAndReloadContinues) {
   EXPECT_EQ(at.y->taken, counted(8));
 }
 
+// y = a + 10 b, four f32 each.
+std::shared_ptr<Model> of_two_inputs(int batches) {
+  program::Builder b;
+  const Shape shape = {4};
+  const auto in = [&](const char* name) {
+    return b.input(b.add_input({name, DType::f32, shape}), 0, 16, DType::f32, shape);
+  };
+  const program::BufferId operands[] = {
+      in("a"), in("b"), b.output(b.add_output({"y", DType::f32, shape}), 0, 16, DType::f32, shape)};
+  b.emit("copy", operands, {}, {}, "sum");
+  const auto model = std::make_shared<Model>(
+      *make_model("m", {std::make_shared<program::Program>(b.program()), {}, {}}));
+  set_engine_options(*model,
+                     {{"batches_per_step", std::to_string(batches)}, {"num_io_tiles", "32"}});
+  return model;
+}
+
+// stop() at any place of a transfer loses no data that was enqueued, and pairs all inputs right.
+TEST(OverlappedTransfers, InputsStayInStepAfterAStop) {
+  constexpr size_t kBatches = 8;
+  const auto add = [](const void* const* in, void* const* out) {
+    for (size_t i = 0; i < 4; i++)
+      static_cast<float*>(out[0])[i] =
+          static_cast<const float*>(in[0])[i] + 10 * static_cast<const float*>(in[1])[i];
+  };
+  for (const size_t whole : {0, 1})         // transfers before the stop
+    for (const size_t parts : {1, 2, 3}) {  // elements of two numbers of input a after them
+      SCOPED_TRACE(fmt::format("{} whole, {} parts", whole, parts));
+      Session session(of_two_inputs(kBatches), session_on(std::make_shared<FunctionDevice>(add)));
+      QueueManager& queues = session.create_queue_manager(64);
+      const size_t count = kBatches + whole;
+      std::vector<float> a(4 * count), b(4 * count), y(4 * count);
+      std::iota(a.begin(), a.end(), 1.f);
+      std::iota(b.begin(), b.end(), 50.f);
+      const auto give_a = [&](size_t from, size_t to) {
+        for (size_t i = from; i < to; i++) queues.input_queue("a").enqueue(a.data() + 2 * i, 8);
+      };
+      const auto give_b = [&](size_t from, size_t to) {
+        for (size_t i = from; i < to; i++) queues.input_queue("b").enqueue(b.data() + 4 * i, 16);
+      };
+      for (size_t i = 0; i < count; i++) queues.output_queue("y").enqueue(y.data() + 4 * i, 16);
+      give_a(0, 2 * whole + parts);
+      give_b(0, whole);
+      std::thread device([&] { EXPECT_THROW(session.run_main_programs(), Error); });
+      const size_t left = parts == 3 ? 1 : 0;  // the next transfer waits for b
+      ASSERT_TRUE(eventually([&] {
+        return queues.input_queue("a").read_available() == left &&
+               queues.output_queue("y").counts().finished == whole;
+      }));
+      session.stop();
+      device.join();
+      session.reload();
+      give_a(2 * whole + parts, 2 * count);
+      give_b(whole, count);
+      session.run_main_programs();
+      for (size_t i = 0; i < y.size(); i++) ASSERT_EQ(y[i], a[i] + 10 * b[i]) << i;
+    }
+}
+
 TEST(OverlappedTransfers, AForkedProcessRunsOneAfterTheOther) {
   Session session(compiled(4, 32), session_on(std::make_shared<FunctionDevice>(add_one(4))));
   const Connected at(session);
