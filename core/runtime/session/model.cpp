@@ -180,7 +180,7 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image,
     if (a.data != program::kNoData) data[i] = image.weights.subspan(a.data, a.bytes());
     for (const InputData& d : input_data)
       if (d.name == a.name) data[i] = d.bytes;
-    if (a.bytes() != 0 && data[i].size() % a.bytes() != 0)
+    if (a.bytes() == 0 ? !data[i].empty() : data[i].size() % a.bytes() != 0)
       fail(ErrorCode::data_loss, "data of input '{}': {} bytes are no whole number of {}", a.name,
            data[i].size(), a.bytes());
   }

@@ -257,6 +257,19 @@ TEST(Model, DataOfAnInputAreWholeValues) {
   EXPECT_EQ(with("x", 47), "data_loss: data of input 'x': 47 bytes are no whole number of 16");
 }
 
+TEST(Model, DataOfAnInputWithoutElementsAreRefused) {
+  program::Builder b;
+  b.add_input({"x", DType::f32, {0}});
+  b.add_output({"y", DType::f32, {4}});
+  const device::Image image{std::make_shared<program::Program>(b.program()), {}, {}};
+  static const std::array<std::byte, 16> data{};
+  const InputData given[] = {{"x", data}};
+  EXPECT_EQ(model_refusal([&] { make_model("m", image, {}, {}, std::nullopt, given); }),
+            "data_loss: data of input 'x': 16 bytes are no whole number of 0");
+  const InputData none[] = {{"x", {}}};
+  EXPECT_EQ(model_refusal([&] { make_model("m", image, {}, {}, std::nullopt, none); }), "");
+}
+
 TEST(Model, KeepsNameAndAnchors) {
   test::CopyModel copy(4);
   const auto model = make_model("m", copy.image());
