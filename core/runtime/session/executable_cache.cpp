@@ -1,5 +1,6 @@
 #include "runtime/session/executable_cache.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -24,6 +26,30 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kOpaqueName = "poprt.cache";
+
+class OpenFile {
+ public:
+  explicit OpenFile(int number) : number_(number) {}
+  ~OpenFile() {
+    if (number_ >= 0) ::close(number_);
+  }
+  OpenFile(OpenFile&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  OpenFile& operator=(OpenFile&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  int number() const noexcept { return number_; }  // negative: not opened
+
+  // Whether the path still names this file. While it is open, no other file has its number.
+  bool is_at(const fs::path& path) const {
+    struct stat mine{}, other{};
+    return ::fstat(number_, &mine) == 0 && ::stat(path.c_str(), &other) == 0 &&
+           mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
+  }
+
+ private:
+  int number_;
+};
 
 // The contents of the opaque blob.
 std::string note(const CacheKey& key, uint64_t sum) {
@@ -54,9 +80,19 @@ std::string line_of(const std::string& text, size_t number) {
   return text.substr(at, std::min(text.find('\n', at), text.size()) - at);
 }
 
-// Refuses an entry that another user may have made: an executable decides what a program computes,
-// and the writer of a file can also write its checksum.
-void check_owner(const fs::path& folder, const fs::path& path) {
+void check_owner(const struct stat& info, const fs::path& path) {
+  if (info.st_uid != ::geteuid() && info.st_uid != 0)
+    fail(ErrorCode::permission_denied,
+         "cache file '{}' belongs to user {}, not to user {} of this process; remove it or choose "
+         "another folder",
+         path.string(), info.st_uid, ::geteuid());
+}
+
+// Opens an entry, or returns a file without number if there is none. Refuses an entry that another
+// user may have made: an executable decides what a program computes, and the writer of a file can
+// also write its checksum. The owner is that of the opened file, because another user could create
+// the file after a check of its path.
+OpenFile open_own(const fs::path& folder, const fs::path& path) {
   struct stat info{};
   if (::stat(folder.empty() ? "." : folder.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
       (info.st_mode & S_ISVTX) == 0)
@@ -64,12 +100,10 @@ void check_owner(const fs::path& folder, const fs::path& path) {
          "every user can write to the cache folder '{}'; forbid it (chmod o-w) or choose another "
          "folder",
          folder.string());
-  if (::lstat(path.c_str(), &info) != 0) return;
-  if (info.st_uid != ::geteuid() && info.st_uid != 0)
-    fail(ErrorCode::permission_denied,
-         "cache file '{}' belongs to user {}, not to user {} of this process; remove it or choose "
-         "another folder",
-         path.string(), info.st_uid, ::geteuid());
+  if (::lstat(path.c_str(), &info) == 0) check_owner(info, path);
+  OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.number() >= 0 && ::fstat(file.number(), &info) == 0) check_owner(info, path);
+  return file;
 }
 
 }  // namespace
@@ -115,11 +149,19 @@ fs::path ExecutableCache::path_of(const CacheKey& key) const {
 std::shared_ptr<const Model> ExecutableCache::find(const CacheKey& key) const {
   const fs::path path = path_of(key);
   std::error_code error;
-  check_owner(folder_, path);
+  constexpr int kMostTries = 8;  // another process may write the entry at the same time
+  OpenFile file = open_own(folder_, path);
   if (!fs::exists(path, error)) return nullptr;
   try {
     auto reader = std::make_shared<popef::Reader>();
     reader->parseFile(path.string());
+    for (int tries = 1; file.number() < 0 || !file.is_at(path); tries++) {
+      if (tries == kMostTries)
+        fail(ErrorCode::unavailable, "it was replaced {} times while it was opened", tries);
+      file = open_own(folder_, path);
+      reader = std::make_shared<popef::Reader>();
+      reader->parseFile(path.string());
+    }
     const auto model = popef::ModelBuilder(reader).createModel();
     const std::string note_text = read_note(*reader);
     if (line_of(note_text, 0) != key.hash || line_of(note_text, 1) != key.description ||
@@ -205,8 +247,10 @@ ExecutableCache::Pruned ExecutableCache::prune(const Limits& limits) const {
                      std::chrono::ceil<std::chrono::seconds>(now - e.last_used) > *limits.max_age;
     const bool large = limits.max_bytes && left > *limits.max_bytes;
     if (!all && !old && !large) continue;
+    const bool removed = fs::remove(e.path, error);
+    if (error) continue;  // it still needs its bytes
     left -= e.bytes;
-    if (!fs::remove(e.path, error)) continue;
+    if (!removed) continue;  // another process has removed it
     pruned.files++;
     pruned.bytes += e.bytes;
   }

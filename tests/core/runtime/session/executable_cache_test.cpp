@@ -255,6 +255,16 @@ TEST_F(Cache, PruneRemovesTheLeastRecentlyUsed) {
   EXPECT_TRUE(fs::exists(folder / "other.popef"));
 }
 
+TEST_F(Cache, AnyAgeMayBeTheLimit) {
+  const ExecutableCache cache(folder);
+  cache.store(key('a'), payload);
+  set_age(cache.path_of(key('a')), std::chrono::hours(30));
+  for (const std::chrono::seconds age :
+       {std::chrono::seconds(std::chrono::hours(24) * 200000), std::chrono::seconds::max()})
+    EXPECT_EQ(cache.prune({.max_bytes = {}, .max_age = age}).files, 0u);
+  EXPECT_EQ(cache.prune({.max_bytes = {}, .max_age = std::chrono::hours(29)}).files, 1u);
+}
+
 TEST_F(Cache, PruneRemovesRemainsOfDeadWriters) {
   const ExecutableCache cache(folder);
   fs::create_directories(folder);
