@@ -130,7 +130,7 @@ class AppendSink final : public Sink {
   ~AppendSink() override {
     if (fd_ < 0) return;
     // If even this fails, nothing more can be done; readers then ignore the unfinished blob.
-    if (size_ != old_size_) (void)!::ftruncate(fd_, static_cast<off_t>(old_size_));
+    if (changed_) (void)!::ftruncate(fd_, static_cast<off_t>(old_size_));
     ::close(fd_);
   }
   void write(std::span<const std::byte> bytes) override {
@@ -153,6 +153,7 @@ class AppendSink final : public Sink {
     }
   }
   void extend(uint64_t bytes) override {
+    changed_ = true;
     if (resize(fd_, size_ + bytes) != 0) fail("write");
     size_ += bytes;
   }
@@ -169,6 +170,7 @@ class AppendSink final : public Sink {
 
  private:
   void put(uint64_t position, std::span<const std::byte> bytes) {
+    changed_ = true;
     while (!bytes.empty()) {
       const ssize_t n = poprt::write_at(fd_, bytes, position);
       if (n < 0 && errno == EINTR) continue;
@@ -192,6 +194,7 @@ class AppendSink final : public Sink {
   std::string path_;
   int fd_;
   uint64_t size_ = 0, old_size_ = 0;
+  bool changed_ = false;  // whether a write has begun, which may have failed after some bytes
   std::array<std::byte, kHeaderBytes> first_header_{};
 };
 

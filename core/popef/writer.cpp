@@ -280,12 +280,13 @@ namespace {
 
 void write_metadata(detail::WriterCore& core, const Metadata& metadata) {
   core.begin();
-  core.metadata_at = core.sink->size();
   const auto bytes = encode_metadata(metadata);
+  const uint64_t at = core.sink->size();
   const auto blob = begin_blob(core, BlobType::METADATA, {}, false, bytes.size());
   blob->write(bytes.data(), bytes.size());
   blob->close();
-  core.metadata_bytes = core.sink->size() - core.metadata_at;
+  core.metadata_at = at;
+  core.metadata_bytes = core.sink->size() - at;
 }
 
 }  // namespace

@@ -262,6 +262,9 @@ TEST(FileWriter, RewrittenMetadataIsAsIfItWereWrittenFirst) {
   writer.write(metadata("0000"));
   writer.createOpaqueBlob("notes", "model")->write("text", 4);
   EXPECT_THROW(writer.rewrite(metadata(std::string(200, 'l'))), SizeError);
+  Metadata refused = metadata("late");
+  refused.engineOptions() = {Option("", "an option without a name")};
+  EXPECT_THROW(writer.write(refused), LinkError);
   writer.rewrite(metadata("abcd"));
   writer.createExecutable("model")->write("bytes", 5);
   writer.close();
@@ -365,26 +368,28 @@ TEST(FileWriter, AppendKeepsOldBlobsByteForByte) {
 // must not overwrite the bytes before it.
 TEST(FileWriter, AppendOverTheLimitOfFilesLeavesTheOldFile) {
   const TemporaryFolder folder;
-  write_bytes(folder / "f", sample_file());
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  const auto signalled = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit small = before;
-  small.rlim_cur = sample_file().size() + 100000;
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  std::optional<ErrorCode> code;
-  try {
-    FileWriter writer(folder / "f", FileWriter::Mode::APPEND);
-    const std::string bytes = random_bytes(1 << 18);
-    writer.createOpaqueBlob("more", "")->write(bytes.data(), bytes.size());
-    writer.close();
-  } catch (const FileError& e) {
-    code = e.code();
+  for (const size_t room : {10u, 100000u}) {  // a part of the first header, and of the payload
+    write_bytes(folder / "f", sample_file());
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto signalled = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit small = before;
+    small.rlim_cur = sample_file().size() + room;
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    std::optional<ErrorCode> code;
+    try {
+      FileWriter writer(folder / "f", FileWriter::Mode::APPEND);
+      const std::string bytes = random_bytes(1 << 18);
+      writer.createOpaqueBlob("more", "")->write(bytes.data(), bytes.size());
+      writer.close();
+    } catch (const FileError& e) {
+      code = e.code();
+    }
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    std::signal(SIGXFSZ, signalled);
+    EXPECT_EQ(code, ErrorCode::resource_exhausted);
+    EXPECT_EQ(file_bytes(folder / "f"), sample_file());
   }
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
-  std::signal(SIGXFSZ, signalled);
-  EXPECT_EQ(code, ErrorCode::resource_exhausted);
-  EXPECT_EQ(file_bytes(folder / "f"), sample_file());
 }
 
 TEST(FileWriter, AppendMakesANewFile) {
