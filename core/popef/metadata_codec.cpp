@@ -105,6 +105,17 @@ std::vector<Option> decode_options(const Structs& in) {
   return options;
 }
 
+// Each anchor is compared with each program of a flow, so a hostile file must not have many of
+// both.
+std::vector<uint32_t> decode_flow(const Struct& in, const auto& place) {
+  constexpr size_t kMost = 4096;
+  auto programs = in.numbers<uint32_t>(place);
+  if (programs.size() > kMost)
+    raise<FormatError>("metadata: a flow of {} programs, at most {} are supported", programs.size(),
+                       kMost);
+  return programs;
+}
+
 Metadata decode(const Struct& in) {
   namespace at = places::metadata;
   Metadata m;
@@ -115,9 +126,9 @@ Metadata decode(const Struct& in) {
   const Structs anchors = in.structs(at::kAnchors);
   m.anchors().reserve(anchors.size());
   for (size_t i = 0; i < anchors.size(); i++) m.anchors().push_back(decode_anchor(anchors[i]));
-  m.programFlow().setLoad(in.numbers<uint32_t>(at::kLoad));
-  m.programFlow().setMain(in.numbers<uint32_t>(at::kMain));
-  m.programFlow().setSave(in.numbers<uint32_t>(at::kSave));
+  m.programFlow().setLoad(decode_flow(in, at::kLoad));
+  m.programFlow().setMain(decode_flow(in, at::kMain));
+  m.programFlow().setSave(decode_flow(in, at::kSave));
   const Structs names = in.structs(at::kProgramsMap);
   for (size_t i = 0; i < names.size(); i++) {
     const auto index = names[i].get<uint32_t>(places::program_name::kIndex);

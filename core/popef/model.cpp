@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "popef/error.h"
 #include "popef/log.h"
@@ -27,18 +29,34 @@ const Reader* find(const std::vector<Reader>& readers, const std::string& name) 
 
 using AnchorsByName = std::unordered_map<std::string_view, std::vector<const Anchor*>>;
 
-// Whether the blob may belong to another model: it names no model, and another model has a suitable
-// anchor of the same name.
-template <class Blob>
-bool is_anothers(const Blob& blob, const std::string& executable,
-                 const std::vector<Metadata>& all) {
-  return blob.executable.empty() && std::any_of(all.begin(), all.end(), [&](const Metadata& m) {
-           return m.executable() != executable &&
-                  std::any_of(m.anchors().begin(), m.anchors().end(), [&](const Anchor& a) {
-                    return a.name() == blob.info.name() && a.tensorInfo() == blob.info.tensorInfo();
-                  });
-         });
-}
+// The anchors of all other models, by name, type and shape. Made only for blobs that do not fit.
+class OtherAnchors {
+ public:
+  OtherAnchors(const std::string& executable, const std::vector<Metadata>& all)
+      : executable_(executable), all_(all) {}
+
+  // Whether the blob may belong to another model: it names no model, and another model has a
+  // suitable anchor of the same name.
+  template <class Blob>
+  bool has(const Blob& blob) {
+    if (!blob.executable.empty()) return false;
+    if (!std::exchange(known_, true))
+      for (const Metadata& m : all_)
+        if (m.executable() != executable_)
+          for (const Anchor& a : m.anchors()) keys_.insert(key(a.name(), a.tensorInfo()));
+    return keys_.contains(key(blob.info.name(), blob.info.tensorInfo()));
+  }
+
+ private:
+  static std::string key(const std::string& name, const TensorInfo& info) {
+    return info_string(info) + name;
+  }
+
+  const std::string& executable_;
+  const std::vector<Metadata>& all_;
+  bool known_ = false;
+  std::unordered_set<std::string> keys_;
+};
 
 // The blobs that belong to the model, one for each name of an anchor, in the order of the file.
 template <class Reader>
@@ -72,9 +90,10 @@ std::vector<Reader> choose(const std::vector<Reader>& all, const std::string& ex
     }
     slot = &r;
   }
+  OtherAnchors others(executable, metadata);
   for (const Reader* r : misfits) {
     const std::string& name = r->info.name();
-    if (!chosen.contains(name) || !is_anothers(*r, executable, metadata))
+    if (!chosen.contains(name) || !others.has(*r))
       raise<FormatError>("model '{}': data of '{}' (offset {}) is {}, its anchor is {}", executable,
                          name, r->blob().offset, info_string(r->info.tensorInfo()),
                          info_string(anchors.at(name).front()->tensorInfo()));
@@ -168,19 +187,18 @@ std::shared_ptr<Model> ModelBuilder::build(const ExecutableReader& executable) c
   model->tensors =
       choose(reader_->tensors(), executable.name, anchors, reader_->metadata(), warnings_);
   model->feeds = choose(reader_->feeds(), executable.name, anchors, reader_->metadata(), warnings_);
-  for (const OpaqueReader& opaque : reader_->opaqueBlobs()) {
+  std::unordered_set<std::string_view> executables;
+  for (const ExecutableReader& e : reader_->executables()) executables.insert(e.name);
+  const auto& opaque_blobs = reader_->opaqueBlobs();
+  for (size_t i = 0; i < opaque_blobs.size(); i++) {
+    const OpaqueReader& opaque = opaque_blobs[i];
     if (opaque.executable == executable.name) model->opaqueBlobs.push_back(opaque);
-    const auto& all = reader_->executables();
-    if (opaque.executable.empty() ||
-        std::any_of(all.begin(), all.end(),
-                    [&](const ExecutableReader& e) { return e.name == opaque.executable; }))
-      continue;
-    std::string warning =
-        fmt::format("opaque blob '{}' (offset {}) belongs to executable '{}', which was not read",
-                    opaque.name, opaque.blob().offset, opaque.executable);
+    if (opaque.executable.empty() || executables.contains(opaque.executable)) continue;
     // Added once for any number of models.
-    if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end())
-      warnings_.push_back(std::move(warning));
+    if (!warned_.insert(i).second) continue;
+    warnings_.push_back(
+        fmt::format("opaque blob '{}' (offset {}) belongs to executable '{}', which was not read",
+                    opaque.name, opaque.blob().offset, opaque.executable));
   }
   for (size_t i = known; i < warnings_.size(); i++) log().warn("{}", warnings_[i]);
   log().info("model '{}': {} anchors, {} tensors, {} feeds, {} opaque blobs", executable.name,

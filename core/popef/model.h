@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "popef/reader.h"
@@ -62,6 +63,7 @@ class ModelBuilder {
 
   std::shared_ptr<Reader> reader_;
   mutable std::vector<std::string> warnings_;
+  mutable std::unordered_set<size_t> warned_;  // indices of opaque blobs that warnings_ names
 };
 
 }  // namespace poprt::popef

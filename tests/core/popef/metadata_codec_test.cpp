@@ -28,6 +28,19 @@ TEST(MetadataCodec, EveryFieldRoundTrips) {
   EXPECT_EQ(decode_metadata(encode_metadata(sample_metadata())), sample_metadata());
 }
 
+// Each anchor is compared with each program of a flow.
+TEST(MetadataCodec, RefusesFlowsOfVeryManyPrograms) {
+  for (const size_t count : {size_t{4096}, size_t{4097}}) {
+    Metadata m = sample_metadata();
+    m.programFlow().setSave(std::vector<uint32_t>(count, 7));
+    const auto bytes = encode_metadata(m);
+    if (count == 4096)
+      EXPECT_EQ(decode_metadata(bytes), m);
+    else
+      EXPECT_THROW(decode_metadata(bytes), FormatError);
+  }
+}
+
 Metadata random_metadata(std::mt19937& engine) {
   const auto random = [&] { return static_cast<uint32_t>(engine()); };
   const auto text = [&] { return random_bytes(random() % 20, random()) + "."; };
