@@ -143,17 +143,30 @@ std::vector<int64_t> try_take(Pool& pool, std::span<const int64_t> candidates, i
   return {};
 }
 
-std::string busy_message(const Pool& pool, std::span<const int64_t> candidates,
+size_t count_free(Pool& pool, std::span<const int64_t> candidates) {
+  return static_cast<size_t>(std::ranges::count_if(candidates, [&](int64_t id) {
+    if (!pool.try_take(id)) return false;
+    pool.give_back(id);
+    return true;
+  }));
+}
+
+std::string busy_message(Pool& pool, std::span<const int64_t> candidates, int64_t wanted,
                          const WaitConfig& wait) {
-  std::string s = candidates.size() == 1
-                      ? fmt::format(
-                            "device {} is busy: free its runner or handle first, or take another "
-                            "(POPRT_DEVICES sets the number)",
-                            candidates[0])
-                      : fmt::format(
-                            "all {} devices are busy: free a runner or device, or set "
-                            "POPRT_DEVICES higher",
-                            candidates.size());
+  std::string s;
+  if (candidates.size() == 1)
+    s = fmt::format(
+        "device {} is busy: free its runner or handle first, or take another (POPRT_DEVICES sets "
+        "the number)",
+        candidates[0]);
+  else if (const size_t free = count_free(pool, candidates); free != 0)
+    s = fmt::format(
+        "{} of {} devices are not busy, requested {}: free a runner or device, or set "
+        "POPRT_DEVICES higher",
+        free, candidates.size(), wanted);
+  else
+    s = fmt::format("all {} devices are busy: free a runner or device, or set POPRT_DEVICES higher",
+                    candidates.size());
   if (pool.locks)
     for (const int64_t id : candidates)
       if (const pid_t owner = pool.locks->owner(id); owner != 0)
@@ -199,10 +212,12 @@ std::shared_ptr<Device> DeviceManager::take(const Constraints& constraints, cons
     if (wait.strategy == WaitStrategy::wait_with_timeout) {
       const auto left = wait.timeout - (Clock::now() - start);
       if (left <= WaitConfig::Duration::zero())
-        fail(ErrorCode::unavailable, "{}", busy_message(pool, candidates, wait));
+        fail(ErrorCode::unavailable, "{}",
+             busy_message(pool, candidates, constraints.num_ipus, wait));
       sleep = std::min<WaitConfig::Duration>(sleep, left);
     } else if (wait.strategy == WaitStrategy::no_wait) {
-      fail(ErrorCode::unavailable, "{}", busy_message(pool, candidates, wait));
+      fail(ErrorCode::unavailable, "{}",
+           busy_message(pool, candidates, constraints.num_ipus, wait));
     }
     r.freed.wait_for(lock, std::min<WaitConfig::Duration>(sleep, std::chrono::hours(1)));
   }

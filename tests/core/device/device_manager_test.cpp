@@ -95,6 +95,9 @@ TEST(DeviceManager, ErrorsNameBusyAndAvailableDevices) {
   EXPECT_EQ(message_of([&] { two.get_specific_device(1); }),
             "device 1 is busy: free its runner or handle first, or take another (POPRT_DEVICES "
             "sets the number)");
+  EXPECT_EQ(message_of([&] { DeviceManager(3).get_device(2); }),
+            "1 of 3 devices are not busy, requested 2: free a runner or device, or set "
+            "POPRT_DEVICES higher");
   EXPECT_EQ(message_of([&] { two.get_device(3); }),
             "a device of 3 IPUs was requested, 2 IPUs are visible");
   EXPECT_EQ(message_of([&] { two.get_device(Constraints{1, 2, 0, false}); }),
