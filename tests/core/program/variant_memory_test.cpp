@@ -8,24 +8,24 @@ namespace poprt::program {
 namespace {
 
 // A program with an index, an input x and an output y of 16 floats.
-struct Listing {
-  Listing() {
+struct VariantListing {
+  VariantListing() {
     index = b.input(b.add_input({"index", DType::u32, {1}}), 0, 4, DType::u32, {1});
     x = b.add_input({"x", DType::f32, {16}});
     y = b.add_output({"y", DType::f32, {16}});
     flag = b.arena(0, 1, DType::boolean, {});
     number = b.arena(64, 4, DType::u32, {1});
   }
-  Listing& begin(BufferId operand, int64_t value) {
+  VariantListing& begin(BufferId operand, int64_t value) {
     b.emit("control.case", std::vector{operand}, std::vector{value}, {}, "n");
     return *this;
   }
-  Listing& branch() {
+  VariantListing& branch() {
     b.emit("control.if", std::vector{flag}, std::vector<int64_t>{1}, {}, "n");
     return *this;
   }
   // Copies `count` numbers, the first of which is number `at` of both anchors.
-  Listing& copy(uint64_t at, int64_t count) {
+  VariantListing& copy(uint64_t at, int64_t count) {
     const auto bytes = static_cast<uint64_t>(count) * 4;
     b.emit("copy",
            std::vector{b.input(x, at * 4, bytes, DType::f32, {count}),
@@ -33,7 +33,7 @@ struct Listing {
            {}, {}, "n");
     return *this;
   }
-  Listing& end() {
+  VariantListing& end() {
     b.emit("control.end", {}, {}, {}, "n");
     return *this;
   }
@@ -56,26 +56,26 @@ struct Listing {
 using Bytes = std::vector<uint64_t>;
 
 TEST(VariantMemory, IsThatOfTheCasesOfTheNumber) {
-  Listing l;
+  VariantListing l;
   l.begin(l.index, 0).copy(0, 2).copy(3, 1).end().begin(l.index, 2).branch().copy(4, 12).end();
   EXPECT_EQ(l.end().bytes(3), (Bytes{16, 0, 64}));
 }
 
 TEST(VariantMemory, CountsInstructionsOutsideOfCasesForEachVariant) {
-  Listing l;
+  VariantListing l;
   l.begin(l.index, 0).copy(0, 4).end().branch().copy(1, 1).end().begin(l.index, 1).end();
   EXPECT_EQ(l.bytes(2), (Bytes{16, 8}));
 }
 
 TEST(VariantMemory, CountsCasesOfAnotherIndexForEachVariant) {
-  Listing l;
+  VariantListing l;
   l.begin(l.number, 1).copy(0, 3).end().begin(l.index, 0).begin(l.number, 1).copy(0, 5).end();
   EXPECT_EQ(l.end().bytes(2), (Bytes{20, 12}));
 }
 
 // A case in a case of another number never runs, and counts for the outer number.
 TEST(VariantMemory, TheOuterCaseDecides) {
-  Listing l;
+  VariantListing l;
   l.begin(l.index, 0).begin(l.index, 1).copy(0, 7).end().end().begin(l.index, 9).copy(0, 9).end();
   EXPECT_EQ(l.bytes(2), (Bytes{28, 0}));
 }

@@ -441,7 +441,7 @@ TEST_F(TelemetryLive, FollowsAPublisherThroughItsEndAndRestart) {
   watcher.record(path);
   for (int round = 0; round < 2; round++) {
     runtime::Telemetry publisher("net", 0, 1);
-    publisher.queue(0, "x", false, 8);
+    publisher.name_queue(0, "x", false, 8);
     EXPECT_TRUE(wait_for([](const TelemetryHistory& h) {
       return !h.series().empty() && h.series()[0].alive;
     })) << round;
