@@ -36,6 +36,8 @@ struct Activation {
   }
 };
 
+constexpr int64_t kMostSteps = 1 << 16;  // if no operand has an element for each step
+
 enum Slot { kX, kW, kR, kBias, kLens, kHFirst, kCFirst, kPeephole, kY, kHLast, kCLast, kSlots };
 
 struct Params {
@@ -177,8 +179,9 @@ Plan prepare(const Call& call) {
   r.needs_if_present(kY, t, {p->steps, p->directions, p->batch, p->hidden});
   for (const Slot slot : {kHFirst, kCFirst, kHLast, kCLast})
     r.needs_if_present(slot, t, {p->directions, p->batch, p->hidden});
-  r.check(p->input > 0 || r.has(kY), "without inputs and y, no operand limits the steps");
-  const bool any = r.has(kY) || r.has(kHLast) || r.has(kCLast);
+  r.check(p->input > 0 || r.has(kY) || p->steps <= kMostSteps,
+          "too many steps, which no operand limits");
+  const bool any = r.has(kY) || r.has(kHLast) || r.has(kCLast) || (p->steps > 0 && p->input > 0);
   Plan plan;
   plan.outputs = 3;
   plan.run = run;
