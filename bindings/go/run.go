@@ -78,7 +78,8 @@ func (r *Runner) Run(inputs ...Tensor) (map[string]*Output, error) {
 		if t.shaped {
 			dtype = a.DType
 		}
-		dimensions := append(make([]int64, 0, len(t.shape)+1), t.shape...) // a copy: the shape may be a part of the caller's slice
+		// A copy, because the shape may be a part of the caller's slice.
+		dimensions := append(make([]int64, 0, len(t.shape)+1), t.shape...)
 		tensors.Add(a.Name, int64(uintptr(at)), t.bytes, int(dtype), append(dimensions, 0), int64(len(t.shape)))
 	}
 	pins.pin(keep)

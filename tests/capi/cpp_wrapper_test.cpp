@@ -1,12 +1,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <numeric>
 #include <sstream>
+#include <thread>
 
 #include "poprt/poprt.hpp"
 
@@ -408,7 +410,6 @@ TEST(CppWrapper, SeveralThreadsConnectASession) {
       for (int round = 0; round < 100; round++) {
         session.setUserOutputHandler("c", std::make_shared<Sink>());
         session.createQueueManager(2, [](InputQueue&) {}, std::chrono::seconds(1));
-        session.disconnectAll();
       }
     });
   for (std::thread& t : threads) t.join();

@@ -520,8 +520,9 @@ TEST_F(OnDemandPopef, InvalidOptionsAreRefused) {
     pointer = list;
     count = 1;
   };
-  refuses("'input_shapes'",
-          [&](auto& o) { with(o.input_shapes, o.input_shape_count, (poprt_input_shape*)nullptr); });
+  refuses("'input_shapes'", [&](auto& o) {
+    with(o.input_shapes, o.input_shape_count, static_cast<const poprt_input_shape*>(nullptr));
+  });
   refuses("'input_shapes[].name'",
           [&](auto& o) { with(o.input_shapes, o.input_shape_count, &unnamed); });
   refuses("'input_shapes[].shape'",
@@ -531,7 +532,9 @@ TEST_F(OnDemandPopef, InvalidOptionsAreRefused) {
   refuses("'passes'", [&](auto& o) { with(o.passes, o.pass_count, null_name); });
   refuses("'skip_passes'", [&](auto& o) { with(o.skip_passes, o.skip_pass_count, null_name); });
   refuses("'outputs'", [&](auto& o) { with(o.outputs, o.output_count, null_name); });
-  refuses("'options'", [&](auto& o) { with(o.options, o.option_count, (poprt_option*)nullptr); });
+  refuses("'options'", [&](auto& o) {
+    with(o.options, o.option_count, static_cast<const poprt_option*>(nullptr));
+  });
   refuses("'options[].name'", [&](auto& o) { with(o.options, o.option_count, &nameless); });
   refuses("'options[].value'", [&](auto& o) { with(o.options, o.option_count, &worthless); });
 }

@@ -262,9 +262,7 @@ poprt_error* poprt_session_read_weights(const poprt_session* session, const char
                                         size_t bytes) {
   return capi::guard([&] {
     const auto& s = capi::required(session, "session").session;
-    capi::required(name, "name");
-    if (bytes && !data) fail(ErrorCode::invalid_argument, "argument 'data' is null");
-    s.read_weights(name, {data, bytes});
+    s.read_weights(&capi::required(name, "name"), {data, bytes});
   });
 }
 

@@ -737,6 +737,7 @@ void Session::read_weights(std::string_view name, TensorMemoryView value) const 
   if (value.bytes != s.bytes)
     fail(ErrorCode::invalid_argument, "weights '{}' have {} bytes, given {}", name, s.bytes,
          value.bytes);
+  if (s.bytes && !value.data) fail(ErrorCode::invalid_argument, "argument 'data' is null");
   const std::lock_guard lock(run_mutex_);
   if (s.bytes) std::memcpy(value.data, s.data.data(), s.bytes);
 }
