@@ -147,9 +147,9 @@ Generator::Generator(std::shared_ptr<const runtime::Model> model, GeneratorOptio
 Generator::~Generator() {
   if (process_ != getpid()) {
     // A forked child has no thread. The parent's may have held the mutex or waited on a condition,
-    // so the child never destroys them.
-    thread_.detach();
+    // so the child never destroys them, and does not call the thread library for the thread.
     static_cast<void>(new std::shared_ptr(shared_));
+    static_cast<void>(new std::thread(std::move(thread_)));
     return;
   }
   {
