@@ -40,7 +40,7 @@ class SamplesOf {
     }
     return samples_ ? &*samples_ : nullptr;
   }
-  bool busy() const { return task_.started(); }
+  bool busy() const { return task_.running(); }
   void settle() { task_.wait(); }
 
  private:
