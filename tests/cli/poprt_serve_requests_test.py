@@ -270,6 +270,7 @@ class OddRequests(Base):
         status, answer = request([3.389e38, -3.3895e38], "BF16")
         self.assertEqual(status, 400)
         self.assertIn("expected FP16", answer["error"])
+
     def test_half_precision_is_rounded_once(self):
         """Numbers next to a tie between two numbers of FP16 or BF16, which FP32 does not distinguish from it."""
         folder = os.path.join(self.folder, "halves")
