@@ -181,7 +181,7 @@ struct HttpServer::State {
   // after it has set `stopping`, so that one of them sees the other.
   std::atomic<int> suspended{0};  // connections
   std::atomic<bool> stopping{false};
-  std::atomic<size_t> held{0};    // bytes of all bodies, without the first kSmallBody of each
+  std::atomic<size_t> held{0};  // bytes of all bodies, without the first kSmallBody of each
 };
 
 namespace {
