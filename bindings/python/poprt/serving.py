@@ -100,10 +100,7 @@ def predict_batch_udf(model: Model, *, batch_size: int = 256, threads: int = 1,
     described = Predictor(model, threads=threads, compiler_options=compiler_options)
     elements = {"float16": types.FloatType, "float32": types.FloatType, "float64": types.DoubleType, "bool": types.BooleanType,
                 "int8": types.ByteType, "uint8": types.ShortType, "int16": types.ShortType, "uint16": types.IntegerType,
-                "int32": types.IntegerType, "uint32": types.LongType, "int64": types.LongType}
-    for d in described.outputs:
-        if str(d.numpy_data_type()) not in elements:  # LongType would make large numbers negative
-            raise InvalidArgumentError(f"output '{d.name}': Spark has no type for elements of {d.numpy_data_type()}")
+                "int32": types.IntegerType, "uint32": types.LongType, "int64": types.LongType, "uint64": types.LongType}
     fields = [types.StructField(d.name, types.ArrayType(elements[str(d.numpy_data_type())]())) for d in described.outputs]
     names = [d.name for d in described.inputs]
     single = fields[0].name if len(fields) == 1 else ""
@@ -114,6 +111,9 @@ def predict_batch_udf(model: Model, *, batch_size: int = 256, threads: int = 1,
         def predict(*columns: Any) -> Any:
             outputs = predictor(dict(zip(names, columns)))
             flat = {name: np.asarray(value).reshape(len(value), -1) for name, value in outputs.items()}
+            for name, value in flat.items():
+                if value.dtype == np.uint64 and value.size and int(value.max()) > 2**63 - 1:
+                    raise InvalidArgumentError(f"output '{name}' has a number above 2**63 - 1, which Spark's LongType does not have")
             return flat[single] if single else flat
         return predict
 

@@ -101,6 +101,7 @@ public sealed class RunTest
             var options = new RequestOptions { Timeout = Timeout.InfiniteTimeSpan };
             runner.ExecuteAsync(client.Bindings, CancellationToken.None, options).Wait();
             client.Check();
+            client.Bindings.Dispose(); // they keep the runner and its device
         }
         using (Executable executable = Affine(2))
         using (var session = new Session(executable, new SessionOptions { DeviceWaitTimeout = Timeout.InfiniteTimeSpan }))
