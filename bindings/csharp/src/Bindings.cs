@@ -57,7 +57,6 @@ namespace Poprt
         private readonly IReadOnlyList<Anchor> inputs;
         private readonly IReadOnlyList<Anchor> outputs;
         private readonly Dictionary<string, Pin> pins = new Dictionary<string, Pin>();
-        private Pin[] all; // the same pins; null after a change
         private bool disposed;
 
         internal Bindings(IReadOnlyList<Anchor> inputs, IReadOnlyList<Anchor> outputs)
@@ -74,7 +73,7 @@ namespace Poprt
         public Bindings Input<T>(string name, ReadOnlyMemory<T> memory) where T : struct
         {
             Check(Find(inputs, name), typeof(T), "input");
-            Bind("input named " + name, memory, (address, bytes) => Raw.set_input(name, address, bytes));
+            Bind("in " + name, memory, (address, bytes) => Raw.set_input(name, address, bytes));
             return this;
         }
 
@@ -83,7 +82,7 @@ namespace Poprt
         public Bindings Input<T>(int index, ReadOnlyMemory<T> memory) where T : struct
         {
             Check(Find(inputs, index), typeof(T), "input");
-            Bind("input at " + index, memory, (address, bytes) => Raw.set_input_at(index, address, bytes));
+            Bind("in #" + index, memory, (address, bytes) => Raw.set_input_at(index, address, bytes));
             return this;
         }
 
@@ -92,7 +91,7 @@ namespace Poprt
         public Bindings Output<T>(string name, Memory<T> memory) where T : struct
         {
             Check(Find(outputs, name), typeof(T), "output");
-            Bind<T>("output named " + name, memory, (address, bytes) => Raw.set_output(name, address, bytes));
+            Bind<T>("out " + name, memory, (address, bytes) => Raw.set_output(name, address, bytes));
             return this;
         }
 
@@ -101,7 +100,7 @@ namespace Poprt
         public Bindings Output<T>(int index, Memory<T> memory) where T : struct
         {
             Check(Find(outputs, index), typeof(T), "output");
-            Bind<T>("output at " + index, memory, (address, bytes) => Raw.set_output_at(index, address, bytes));
+            Bind<T>("out #" + index, memory, (address, bytes) => Raw.set_output_at(index, address, bytes));
             return this;
         }
 
@@ -121,28 +120,28 @@ namespace Poprt
         /// <exception cref="PoprtException">InvalidArgument: the type of the elements differs.</exception>
         public Bindings Input<T>(string name, T[] memory) where T : struct
         {
-            return Input(name, new ReadOnlyMemory<T>(Argument.Given(memory, nameof(memory))));
+            return Input(name, new ReadOnlyMemory<T>(memory));
         }
 
         /// <summary>Binds an array as an input.</summary>
         /// <exception cref="PoprtException">InvalidArgument: the type of the elements differs.</exception>
         public Bindings Input<T>(int index, T[] memory) where T : struct
         {
-            return Input(index, new ReadOnlyMemory<T>(Argument.Given(memory, nameof(memory))));
+            return Input(index, new ReadOnlyMemory<T>(memory));
         }
 
         /// <summary>Binds an array as an output.</summary>
         /// <exception cref="PoprtException">InvalidArgument: the type of the elements differs.</exception>
         public Bindings Output<T>(string name, T[] memory) where T : struct
         {
-            return Output(name, new Memory<T>(Argument.Given(memory, nameof(memory))));
+            return Output(name, new Memory<T>(memory));
         }
 
         /// <summary>Binds an array as an output.</summary>
         /// <exception cref="PoprtException">InvalidArgument: the type of the elements differs.</exception>
         public Bindings Output<T>(int index, T[] memory) where T : struct
         {
-            return Output(index, new Memory<T>(Argument.Given(memory, nameof(memory))));
+            return Output(index, new Memory<T>(memory));
         }
 
         /// <summary>Binds a one-dimensional array whose type is known when the program runs.</summary>
@@ -181,7 +180,6 @@ namespace Poprt
                 Raw.Dispose();
                 foreach (Pin pin in pins.Values) pin.Release();
                 pins.Clear();
-                all = null;
             }
         }
 
@@ -191,11 +189,8 @@ namespace Poprt
             lock (pins)
             {
                 if (disposed) throw new ObjectDisposedException(nameof(Bindings));
-                if (all == null)
-                {
-                    all = new Pin[pins.Count];
-                    pins.Values.CopyTo(all, 0);
-                }
+                var all = new Pin[pins.Count];
+                pins.Values.CopyTo(all, 0);
                 foreach (Pin pin in all) pin.Acquire();
                 return all;
             }
@@ -232,7 +227,6 @@ namespace Poprt
                     set(memory.IsEmpty ? (long)empty : (long)handle.Pointer, bytes);
                 if (pins.TryGetValue(key, out Pin old)) old.Release();
                 pins[key] = pin;
-                all = null;
             }
         }
     }

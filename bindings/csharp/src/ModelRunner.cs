@@ -223,12 +223,11 @@ namespace Poprt
             if (Device != null) raw.set_device(Device.Raw);
         }
 
-        /// <summary>Converts a time; a time that is too long becomes the longest one. The smallest number is never
-        /// returned, because some options have another meaning for it.</summary>
+        /// <summary>Converts a time; a time that is too long becomes the longest one.</summary>
         internal static long Nanoseconds(TimeSpan time)
         {
             if (time.Ticks > long.MaxValue / 100) return long.MaxValue;
-            return time.Ticks < long.MinValue / 100 ? -long.MaxValue : time.Ticks * 100;
+            return time.Ticks < long.MinValue / 100 ? long.MinValue : time.Ticks * 100;
         }
     }
 
@@ -313,15 +312,8 @@ namespace Poprt
         /// FailedPrecondition.</exception>
         public void Execute(Bindings bindings)
         {
-            Pin[] pins = Argument.Given(bindings, nameof(bindings)).Acquire(); // also if it is changed during the run
-            try
-            {
-                raw.execute(bindings.Raw);
-            }
-            finally
-            {
-                foreach (Pin pin in pins) pin.Release();
-            }
+            raw.execute(Argument.Given(bindings, nameof(bindings)).Raw);
+            GC.KeepAlive(bindings);
         }
 
         /// <summary>Runs a model with one input and one output once, without copying.</summary>

@@ -317,7 +317,7 @@ namespace Poprt
             }
             finally
             {
-                Targets.Call(raw.Dispose); // freeing it calls handlers
+                raw.Dispose();
             }
         }
 
