@@ -71,9 +71,11 @@ int main(int argc, char** argv) {
   }
   const std::vector<std::string> own = {"",           "help", "-h",       "--help",
                                         "--help-all", "-v",   "--version"};
-  // parse() reports unknown options, because they may be options of a later command.
-  if (std::ranges::count(own, command) == 0 && !app.has_command(command) &&
-      !command.starts_with("--")) {
+  // parse() reports options that are before a command, because they may be options of it.
+  const bool before_command = command.starts_with("--") &&
+                              std::any_of(argv + std::min(argc, 2), argv + argc,
+                                          [&](const char* word) { return app.has_command(word); });
+  if (std::ranges::count(own, command) == 0 && !app.has_command(command) && !before_command) {
     print_error("poprt_exec: {}; see poprt_exec --help\n",
                 printable(command[0] == '-' ? fmt::format("there is no option '{}'", command)
                                             : unknown_command(app, command)));
