@@ -20,8 +20,9 @@ TILES = {"attention": re.compile(r"::rows_by_panel\("), "conv_tile": re.compile(
 LEAST = 8
 # A loop may have one access to the stack (an address, an operand that is broadcast) for so many multiply-adds.
 SUMS_PER_ACCESS = 5
-INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+) *(.*)$")
-JUMP = re.compile(r"^([0-9a-f]+) <")
+# In the formats of GNU's and LLVM's objdump.
+INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\s+([a-z]\S+)\s*(.*)$")
+JUMP = re.compile(r"^(?:0x)?([0-9a-f]+) <")
 STACK = re.compile(r"\(%r[sb]p")
 VECTOR = re.compile(r"%[yz]mm")
 
