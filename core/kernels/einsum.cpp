@@ -67,10 +67,6 @@ Plan prepare(const Call& call) {
         checked_mul(d < p->rank ? p->results : p->terms, p->size[d]);
   }
   const bool empty = p->results == 0 || p->terms == 0;
-  for (size_t d = p->rank; d < p->labels; d++)
-    r.check(empty || p->size[d] <= 1 ||
-                std::ranges::any_of(c.strides, [d](const auto& s) { return s[d] > 0; }),
-            "a sum over a dimension that no operand has");
   const DType type = r.dtype(p->inputs);
   for (size_t n = 0; n < p->inputs; n++) {
     int64_t reach = 1;
