@@ -90,7 +90,9 @@ class Hints(CommandTest):
         self.misused(["serve", DIGITS], "poprt_serve serves models over HTTP and gRPC")
 
     def test_an_option_of_a_command_is_given_after_it(self):
-        self.misused(["--json", "run", DIGITS], "'--json' is an option of run: give it after run")
+        result = self.run_command("--json", "run", DIGITS)
+        self.assertEqual((result.code, result.out), (2, ""))
+        self.assertEqual(result.err, "poprt_exec run: '--json' is an option of run: give it after run; see poprt_exec run --help\n")
         self.misused(["--jsn", "run", DIGITS], "there is no option '--jsn'")
         self.misused(["--json"], "there is no option '--json'")
 

@@ -338,7 +338,7 @@ class OddRequests(Base):
                 status = curl(self.port, path, "--path-as-is", *options)[0]
                 self.assertIn(status, (404, 405), path)
         index = {m["name"] for m in call(self.port, "/v2/repository/index", {})[1]}
-        self.assertEqual(index, {"digits", "half", "types"})
+        self.assertEqual(index, {"digits", "half", "same", "types"})
 
     def test_a_model_may_have_a_name_in_unicode(self):
         folder = os.path.join(self.folder, "unicode")

@@ -60,15 +60,6 @@ TEST(FaithfulRun, SettingsDecideTypesAndShapes) {
   EXPECT_EQ(f(), "output y: f32[2,3]\n");
 }
 
-TEST(FaithfulRun, PrecisionWidensAHalfModel) {
-  Faithful f("relu");
-  f.run.model = write_model(f.folder, "m.onnx",
-                            "  input %x : f16[2]\n  %y : f16[2] = Neg(%x) \"neg\"\n  output %y\n");
-  f.run.compile.precision = "fp32";
-  f.give("x", Tensor::of<float>({2}, {1, 2}));
-  EXPECT_EQ(f(), "output y: f32[2]\n");
-}
-
 TEST(FaithfulRun, TypesThatNumpyLacksAreBits) {
   Faithful f("bits");
   f.give("b", Tensor::of<uint16_t>({3}, {0x3f80, 0xc000, 0x3fc0}));

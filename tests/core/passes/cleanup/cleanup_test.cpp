@@ -537,11 +537,10 @@ TEST(EliminateDeadend, KeepsABranchWithState) {
     input %step : s32[]
     input %c : bool[]
     input %x : f32[2]
-    const %shape : s64[2] = [4, 2]
     %y = Neg(%x)
     %z = If(%c) {
-      then_branch = graph "t" { %k : f32[4,2] = poprt.Shift(%step, %x) {length = 4, axis = 0, poprt_state = 0} output %k },
-      else_branch = graph "e" { %e : f32[4,2] = Expand(%x, %shape) output %e }}
+      then_branch = graph "t" { %k : f32[4] = poprt.Shift(%step, %x) {length = 4, axis = 0, poprt_state = 0} output %k },
+      else_branch = graph "e" { %e : f32[4] = Concat(%x, %x) {axis = 0} output %e }}
     output %y
   )");
   run(*graph, {"eliminate_deadend"});

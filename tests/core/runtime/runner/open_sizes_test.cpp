@@ -79,8 +79,7 @@ TEST(OpenSizes, ContradictionsAreRefused) {
             "invalid_argument: no input of the request determines dimension 'image:0', "
             "which input 'image' has");
   EXPECT_EQ(refused({shaped("ids", negative), shaped("image", image)}),
-            "invalid_argument: no input of the request determines dimension 'batch', "
-            "which input 'ids' has");
+            "invalid_argument: dimension 'batch' is -1: expected 1 or more");
   EXPECT_EQ(refused({sized("image", 16)}),
             "invalid_argument: input 'image': 16 bytes are not a multiple of 3, which is u8[?,3]");
   EXPECT_EQ(refused({{{}, 7, nullptr, 0}}), "not_found: there is no input 7; the model has 3");
