@@ -273,7 +273,7 @@ void Workspace::start_estimate(Tab& tab) {
                        tab.open_shapes);
     tab.assumed = assumed;
   } catch (const Error& e) {
-    tab.chip.refuse(printable(e.what()));
+    show_message(printable(e.what()), true);
   }
 }
 
