@@ -134,27 +134,17 @@ std::string anchor_text(const AnchorRow& a) {
                      a.handle, a.per_replica ? " per replica" : "");
 }
 
-// Names rows of a file. Several models in one file may have anchors and blobs of the same name, so
-// their rows begin with the name of the model if one of the two files has several. Rows of files
-// with one model do not, because the model may be called otherwise in the other file.
-struct RowNames {
-  bool several = false;
-  std::string operator()(const std::string& model, const std::string& name) const {
-    return several && !model.empty() ? model + ": " + name : name;
-  }
-};
-
-Texts anchors_of(const PopefFile& file, const RowNames& names) {
+Texts anchors_of(const PopefFile& file) {
   Texts texts;
-  for (const AnchorRow& row : file.anchors()) texts[names(row.model, row.name)] = anchor_text(row);
+  for (const AnchorRow& row : file.anchors()) texts[row.name] = anchor_text(row);
   return texts;
 }
 
-Texts metadata_of(const PopefFile& file, const RowNames& names) {
+Texts metadata_of(const PopefFile& file) {
   Texts texts;
   for (size_t i = 0; i < file.metadata().size(); i++)
     for (const auto& [name, value] : file.metadata_rows(i))
-      texts[names(printable(file.metadata()[i].executable()), name)] = value;
+      texts[file.metadata().size() > 1 ? fmt::format("{} {}", i, name) : name] = value;
   return texts;
 }
 
@@ -169,34 +159,28 @@ std::string one_line(const std::string& text) {
 }
 
 // Long blobs are represented by their start and a checksum.
-Texts opaque_of(const PopefFile& file, const RowNames& names) {
+Texts opaque_of(const PopefFile& file) {
   constexpr size_t kMost = 4096;
   Texts texts;
   for (size_t i = 0; i < file.opaque().size(); i++) {
-    const OpaqueRow& row = file.opaque()[i];
-    std::string& text = texts[names(row.executable, row.name)];
+    std::string& text = texts[file.opaque()[i].name];
     text = one_line(file.opaque_text(i, kMost));
-    if (const uint64_t bytes = row.bytes; bytes > kMost / 4)
+    if (const uint64_t bytes = file.opaque()[i].bytes; bytes > kMost / 4)
       text =
           fmt::format("{}, checksum {:016x}: {}", bytes_text(bytes), file.opaque_checksum(i), text);
   }
   return texts;
 }
 
-Tensors data_of(const PopefFile& file, const RowNames& names) {
-  Tensors tensors;
-  for (size_t i = 0; i < file.data().size(); i++)
-    tensors[names(file.data()[i].executable, file.data()[i].name)] = file.tensor(i);
-  return tensors;
-}
-
 void diff_popef(const PopefFile& left, const PopefFile& right, DocumentDiff& diff,
                 Progress& progress) {
-  const RowNames names{left.metadata().size() > 1 || right.metadata().size() > 1};
-  add_texts(anchors_of(left, names), anchors_of(right, names), "anchor", diff.rows);
-  add_texts(metadata_of(left, names), metadata_of(right, names), "metadata", diff.rows);
-  add_texts(opaque_of(left, names), opaque_of(right, names), "opaque", diff.rows);
-  add_tensors(data_of(left, names), data_of(right, names), "data", diff, progress);
+  add_texts(anchors_of(left), anchors_of(right), "anchor", diff.rows);
+  add_texts(metadata_of(left), metadata_of(right), "metadata", diff.rows);
+  add_texts(opaque_of(left), opaque_of(right), "opaque", diff.rows);
+  Tensors x, y;
+  for (size_t i = 0; i < left.data().size(); i++) x[left.data()[i].name] = left.tensor(i);
+  for (size_t i = 0; i < right.data().size(); i++) y[right.data()[i].name] = right.tensor(i);
+  add_tensors(x, y, "data", diff, progress);
 }
 
 }  // namespace
