@@ -11,16 +11,16 @@ namespace Poprt
     {
         private readonly TaskCompletionSource<bool> source =
             new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
-        private readonly Pin[] pins;
         private readonly RawRunner runner;
+        private Bindings bindings; // null if none are acquired
+        private Pin[] pins;
         private RawRun run;
         private bool over;
         private CancellationTokenRegistration registration;
 
-        private AsyncRun(RawRunner runner, Pin[] pins)
+        private AsyncRun(RawRunner runner)
         {
             this.runner = runner;
-            this.pins = pins;
         }
 
         internal static Task Submit(RawRunner runner, Bindings bindings, CancellationToken cancellation,
@@ -28,13 +28,14 @@ namespace Poprt
         {
             bool held = false;
             RawRunner.getCPtr(runner).DangerousAddRef(ref held); // until it is done
-            var me = new AsyncRun(runner, new Pin[0]);
+            var me = new AsyncRun(runner);
             GCHandle self = default(GCHandle);
             long expected = 0;
             RawRun submitted;
             try
             {
-                me = new AsyncRun(runner, bindings.Acquire());
+                me.pins = bindings.Acquire();
+                me.bindings = bindings;
                 self = GCHandle.Alloc(me);
                 expected = Ended.Expect(self, true);
                 submitted = options == null
@@ -92,7 +93,7 @@ namespace Poprt
         /// runs.</summary>
         private void Release()
         {
-            foreach (Pin pin in pins) pin.Release();
+            if (bindings != null) bindings.Release(pins);
             runner.swigOwned.DangerousRelease();
         }
 

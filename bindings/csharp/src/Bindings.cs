@@ -57,6 +57,7 @@ namespace Poprt
         private readonly IReadOnlyList<Anchor> inputs;
         private readonly IReadOnlyList<Anchor> outputs;
         private readonly Dictionary<string, Pin> pins = new Dictionary<string, Pin>();
+        private Pin[] all; // the same pins; null after a change
         private bool disposed;
 
         internal Bindings(IReadOnlyList<Anchor> inputs, IReadOnlyList<Anchor> outputs)
@@ -73,7 +74,7 @@ namespace Poprt
         public Bindings Input<T>(string name, ReadOnlyMemory<T> memory) where T : struct
         {
             Check(Find(inputs, name), typeof(T), "input");
-            Bind("in " + name, memory, (address, bytes) => Raw.set_input(name, address, bytes));
+            Bind("input named " + name, memory, (address, bytes) => Raw.set_input(name, address, bytes));
             return this;
         }
 
@@ -82,7 +83,7 @@ namespace Poprt
         public Bindings Input<T>(int index, ReadOnlyMemory<T> memory) where T : struct
         {
             Check(Find(inputs, index), typeof(T), "input");
-            Bind("in #" + index, memory, (address, bytes) => Raw.set_input_at(index, address, bytes));
+            Bind("input at " + index, memory, (address, bytes) => Raw.set_input_at(index, address, bytes));
             return this;
         }
 
@@ -91,7 +92,7 @@ namespace Poprt
         public Bindings Output<T>(string name, Memory<T> memory) where T : struct
         {
             Check(Find(outputs, name), typeof(T), "output");
-            Bind<T>("out " + name, memory, (address, bytes) => Raw.set_output(name, address, bytes));
+            Bind<T>("output named " + name, memory, (address, bytes) => Raw.set_output(name, address, bytes));
             return this;
         }
 
@@ -100,7 +101,7 @@ namespace Poprt
         public Bindings Output<T>(int index, Memory<T> memory) where T : struct
         {
             Check(Find(outputs, index), typeof(T), "output");
-            Bind<T>("out #" + index, memory, (address, bytes) => Raw.set_output_at(index, address, bytes));
+            Bind<T>("output at " + index, memory, (address, bytes) => Raw.set_output_at(index, address, bytes));
             return this;
         }
 
@@ -120,28 +121,28 @@ namespace Poprt
         /// <exception cref="PoprtException">InvalidArgument: the type of the elements differs.</exception>
         public Bindings Input<T>(string name, T[] memory) where T : struct
         {
-            return Input(name, new ReadOnlyMemory<T>(memory));
+            return Input(name, new ReadOnlyMemory<T>(Argument.Given(memory, nameof(memory))));
         }
 
         /// <summary>Binds an array as an input.</summary>
         /// <exception cref="PoprtException">InvalidArgument: the type of the elements differs.</exception>
         public Bindings Input<T>(int index, T[] memory) where T : struct
         {
-            return Input(index, new ReadOnlyMemory<T>(memory));
+            return Input(index, new ReadOnlyMemory<T>(Argument.Given(memory, nameof(memory))));
         }
 
         /// <summary>Binds an array as an output.</summary>
         /// <exception cref="PoprtException">InvalidArgument: the type of the elements differs.</exception>
         public Bindings Output<T>(string name, T[] memory) where T : struct
         {
-            return Output(name, new Memory<T>(memory));
+            return Output(name, new Memory<T>(Argument.Given(memory, nameof(memory))));
         }
 
         /// <summary>Binds an array as an output.</summary>
         /// <exception cref="PoprtException">InvalidArgument: the type of the elements differs.</exception>
         public Bindings Output<T>(int index, T[] memory) where T : struct
         {
-            return Output(index, new Memory<T>(memory));
+            return Output(index, new Memory<T>(Argument.Given(memory, nameof(memory))));
         }
 
         /// <summary>Binds a one-dimensional array whose type is known when the program runs.</summary>
@@ -180,20 +181,35 @@ namespace Poprt
                 Raw.Dispose();
                 foreach (Pin pin in pins.Values) pin.Release();
                 pins.Clear();
+                all = null;
             }
         }
 
-        /// <summary>The pins, each acquired: the caller releases them.</summary>
+        /// <summary>Returns the pins. They and the native bindings exist until Release, also after Dispose.</summary>
         internal Pin[] Acquire()
         {
             lock (pins)
             {
                 if (disposed) throw new ObjectDisposedException(nameof(Bindings));
-                var all = new Pin[pins.Count];
-                pins.Values.CopyTo(all, 0);
+                if (all == null)
+                {
+                    all = new Pin[pins.Count];
+                    pins.Values.CopyTo(all, 0);
+                }
+                // A handle that is closed while a call begins is an error of the call, after which Mono does not
+                // release the other handles of the call.
+                bool held = false;
+                RawBindings.getCPtr(Raw).DangerousAddRef(ref held);
                 foreach (Pin pin in all) pin.Acquire();
                 return all;
             }
+        }
+
+        /// <summary>Ends a use of the pins that Acquire has returned.</summary>
+        internal void Release(Pin[] acquired)
+        {
+            foreach (Pin pin in acquired) pin.Release();
+            Raw.swigOwned.DangerousRelease();
         }
 
         internal static void Check(Anchor anchor, Type element, string kind)
@@ -227,6 +243,7 @@ namespace Poprt
                     set(memory.IsEmpty ? (long)empty : (long)handle.Pointer, bytes);
                 if (pins.TryGetValue(key, out Pin old)) old.Release();
                 pins[key] = pin;
+                all = null;
             }
         }
     }

@@ -140,11 +140,11 @@ namespace Poprt
             raw.min_tiles = MinTiles;
             raw.ipu_version = IpuVersion;
             raw.remote_buffers = RemoteBuffers ? 1 : 0;
-            raw.wait_sleep_ns = checked(Sleep.Ticks * 100);
+            raw.wait_sleep_ns = RuntimeConfig.Nanoseconds(Sleep);
             if (Wait == null) return;
             bool forever = Wait.Value == Timeout.InfiniteTimeSpan;
             raw.wait_strategy = forever ? WaitForever : WaitWithTimeout;
-            raw.wait_timeout_ns = forever ? 0 : checked(Wait.Value.Ticks * 100);
+            raw.wait_timeout_ns = forever ? 0 : RuntimeConfig.Nanoseconds(Wait.Value);
         }
     }
 

@@ -223,11 +223,12 @@ namespace Poprt
             if (Device != null) raw.set_device(Device.Raw);
         }
 
-        /// <summary>Converts a time; a time that is too long becomes the longest one.</summary>
+        /// <summary>Converts a time; a time that is too long becomes the longest one. The smallest number is never
+        /// returned, because some options have another meaning for it.</summary>
         internal static long Nanoseconds(TimeSpan time)
         {
             if (time.Ticks > long.MaxValue / 100) return long.MaxValue;
-            return time.Ticks < long.MinValue / 100 ? long.MinValue : time.Ticks * 100;
+            return time.Ticks < long.MinValue / 100 ? -long.MaxValue : time.Ticks * 100;
         }
     }
 
@@ -312,8 +313,15 @@ namespace Poprt
         /// FailedPrecondition.</exception>
         public void Execute(Bindings bindings)
         {
-            raw.execute(Argument.Given(bindings, nameof(bindings)).Raw);
-            GC.KeepAlive(bindings);
+            Pin[] pins = Argument.Given(bindings, nameof(bindings)).Acquire(); // also if it is changed during the run
+            try
+            {
+                raw.execute(bindings.Raw);
+            }
+            finally
+            {
+                bindings.Release(pins);
+            }
         }
 
         /// <summary>Runs a model with one input and one output once, without copying.</summary>

@@ -58,9 +58,10 @@ namespace Poprt
         /// <exception cref="PoprtException">Errors of a pass or of the import of the model</exception>
         public byte[] Apply(ReadOnlySpan<byte> onnx)
         {
+            byte nothing = 0; // the address of an empty model, because null means that there is no model
             using (RawPasses raw = Raw())
             fixed (byte* first = &MemoryMarshal.GetReference(onnx))
-            using (RawPassResult result = raw.apply_to((long)first, onnx.Length, Folder))
+            using (RawPassResult result = raw.apply_to(onnx.IsEmpty ? (long)&nothing : (long)first, onnx.Length, Folder))
             {
                 Console.Write(result.text());
                 var bytes = new byte[checked((int)result.bytes())];

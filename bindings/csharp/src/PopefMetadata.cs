@@ -91,7 +91,7 @@ namespace Poprt
             {
                 long bits = poprt_raw.raw_dtype_bits((int)DataType);
                 foreach (long dimension in Shape) bits = checked(bits * dimension);
-                return bits / 8;
+                return bits / 8 + (bits % 8 == 0 ? 0 : 1);
             }
         }
 

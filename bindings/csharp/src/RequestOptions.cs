@@ -27,11 +27,13 @@ namespace Poprt
         }
         // </options:request>
 
+        /// <summary>Timeout.InfiniteTimeSpan means no limit, as zero does.</summary>
         internal RawRequestOptions ToRaw()
         {
             if (Replica < 0) throw new ArgumentOutOfRangeException(nameof(Replica), Replica, "expected 0 or more");
             var raw = new RawRequestOptions();
             FillFields(raw);
+            if (Timeout == System.Threading.Timeout.InfiniteTimeSpan) raw.timeout_ns = 0;
             return raw;
         }
     }

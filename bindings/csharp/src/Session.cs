@@ -317,7 +317,7 @@ namespace Poprt
             }
             finally
             {
-                raw.Dispose();
+                Targets.Call(raw.Dispose); // freeing it calls handlers
             }
         }
 

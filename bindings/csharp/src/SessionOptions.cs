@@ -61,8 +61,9 @@ namespace Poprt
         internal void Fill(RawSessionOptions raw)
         {
             FillFields(raw);
-            raw.set_wait(DeviceWaitTimeout == TimeSpan.Zero ? 0 : 1, RuntimeConfig.Nanoseconds(DeviceWaitTimeout),
-                RuntimeConfig.Nanoseconds(DeviceWaitSleep));
+            bool forever = DeviceWaitTimeout == System.Threading.Timeout.InfiniteTimeSpan;
+            raw.set_wait(forever ? 2 : DeviceWaitTimeout == TimeSpan.Zero ? 0 : 1,
+                forever ? 0 : RuntimeConfig.Nanoseconds(DeviceWaitTimeout), RuntimeConfig.Nanoseconds(DeviceWaitSleep));
             if (Device != null) raw.set_device(Device.Raw);
         }
     }
@@ -73,7 +74,8 @@ namespace Poprt
         /// <summary>Elements that fit into a queue, rounded up to a power of two; 0: 16.</summary>
         public int Buffers { get; set; }
 
-        /// <summary>The time that a run waits for an input before OnTimeout is called.</summary>
+        /// <summary>The time that a run waits for an input before OnTimeout is called; Timeout.InfiniteTimeSpan: it is
+        /// never called.</summary>
         public TimeSpan Timeout { get; set; }
 
         /// <summary>Called repeatedly on the running thread when a run has waited for Timeout. It may enqueue to the
@@ -87,7 +89,8 @@ namespace Poprt
         internal void Fill(RawQueueOptions raw, long queues)
         {
             raw.set_buffers(Buffers);
-            raw.set_timeout(RuntimeConfig.Nanoseconds(Timeout), OnTimeout == null ? 0 : Targets.Timeout, queues);
+            bool never = OnTimeout == null || Timeout == System.Threading.Timeout.InfiniteTimeSpan;
+            raw.set_timeout(never ? 0 : RuntimeConfig.Nanoseconds(Timeout), never ? 0 : Targets.Timeout, queues);
         }
     }
 }

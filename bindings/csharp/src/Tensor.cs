@@ -43,16 +43,45 @@ namespace Poprt
         }
 
         /// <summary>A copy of its elements as an array with its dimensions, such as a float[,]; for a scalar an array
-        /// of one element.</summary>
+        /// of one element. The last dimension of complex numbers has two elements. The bytes of elements that are
+        /// smaller have one dimension.</summary>
         /// <exception cref="PoprtException">InvalidArgument: elements of another type.</exception>
         public Array ToArray<T>() where T : struct
         {
             Check(typeof(T));
-            Array made = shape.Length == 0
-                ? System.Array.CreateInstance(typeof(T), 1)
-                : System.Array.CreateInstance(typeof(T), shape);
-            Buffer.BlockCopy(bytes, 0, made, 0, bytes.Length);
+            Array made = System.Array.CreateInstance(typeof(T), Dimensions(Element<T>.Bytes));
+            if (bytes.Length == 0) return made;
+            if (typeof(T).IsPrimitive)
+            {
+                Buffer.BlockCopy(bytes, 0, made, 0, bytes.Length);
+                return made;
+            }
+            GCHandle pin = GCHandle.Alloc(made, GCHandleType.Pinned); // System.Half
+            try
+            {
+                Marshal.Copy(bytes, 0, pin.AddrOfPinnedObject(), bytes.Length);
+            }
+            finally
+            {
+                pin.Free();
+            }
             return made;
+        }
+
+        /// <summary>The dimensions of an array of elements of that size. If an element of the tensor needs several, as a
+        /// complex number needs two floats, they are the last dimension. Elements smaller than a byte are packed, so the
+        /// array has one dimension.</summary>
+        private long[] Dimensions(int size)
+        {
+            long count = 1;
+            foreach (long d in shape) count *= d;
+            long elements = bytes.Length / size;
+            if (elements == count) return shape.Length == 0 ? new[] { 1L } : shape;
+            if (count == 0 || elements % count != 0) return new[] { elements };
+            var dimensions = new long[shape.Length + 1];
+            shape.CopyTo(dimensions, 0);
+            dimensions[shape.Length] = elements / count;
+            return dimensions;
         }
 
         private void Check(Type element)
@@ -93,14 +122,43 @@ namespace Poprt
         {
             if (value == null) throw new ArgumentException("input '" + name + "': expected an array, given null");
             DataType type = TypeOf(value.GetType().GetElementType(), anchor);
-            var copy = new byte[Math.Max(1, Buffer.ByteLength(value))];
-            Buffer.BlockCopy(value, 0, copy, 0, Buffer.ByteLength(value));
-            GCHandle pin = GCHandle.Alloc(copy, GCHandleType.Pinned);
-            long* dimensions = stackalloc long[value.Rank];
-            for (int d = 0; d < value.Rank; d++) dimensions[d] = value.GetLongLength(d);
-            tensors.add(name, pin.AddrOfPinnedObject().ToInt64(), Buffer.ByteLength(value), (int)type, dimensions,
-                value.Rank);
+            byte[] copy = BytesOf(value);
+            GCHandle pin = GCHandle.Alloc(copy.Length == 0 ? new byte[1] : copy, GCHandleType.Pinned);
+            int rank = value.Rank;
+            long* dimensions = stackalloc long[rank];
+            for (int d = 0; d < rank; d++) dimensions[d] = value.GetLongLength(d);
+            // The parts of complex numbers are the last dimension.
+            if ((type == DataType.C64 || type == DataType.C128) && dimensions[rank - 1] == 2) rank--;
+            // Bytes of packed elements have no shape to compare.
+            if (anchor != null && type == anchor.DataType && anchor.ByteSize < anchor.ElementCount)
+            {
+                type = DataType.Undefined;
+                rank = 0;
+            }
+            tensors.add(name, pin.AddrOfPinnedObject().ToInt64(), copy.Length, (int)type, dimensions, rank);
             return pin;
+        }
+
+        private static byte[] BytesOf(Array value)
+        {
+            if (value.GetType().GetElementType().IsPrimitive)
+            {
+                var bytes = new byte[Buffer.ByteLength(value)];
+                Buffer.BlockCopy(value, 0, bytes, 0, bytes.Length);
+                return bytes;
+            }
+            var halves = new byte[checked(2 * value.Length)]; // System.Half
+            if (halves.Length == 0) return halves;
+            GCHandle pin = GCHandle.Alloc(value, GCHandleType.Pinned);
+            try
+            {
+                Marshal.Copy(pin.AddrOfPinnedObject(), halves, 0, halves.Length);
+            }
+            finally
+            {
+                pin.Free();
+            }
+            return halves;
         }
 
         internal static unsafe Tensor Copy(RawOutputs made, long index)

@@ -50,10 +50,86 @@ public sealed class RunTest
             Assert.That(more.Shape, Is.EqualTo(new long[] { 6, 4 }));
             Assert.That(more.Span<float>().ToArray(), Is.All.EqualTo(1));
             Assert.Throws<PoprtException>(() => more.ToArray<int>());
+            Array bytes = y.ToArray<byte>(); // the bytes of each element
+            Assert.That(bytes.Rank, Is.EqualTo(3));
+            Assert.That(bytes.GetLength(2), Is.EqualTo(4));
+            Assert.That(bytes.Cast<byte>(), Is.EqualTo(y.Span<byte>().ToArray()));
             var outputs = new float[8];
             runner.Execute(Named("x", new float[8]), Named("y", outputs));
             Assert.That(outputs, Is.All.EqualTo(1));
             Assert.Throws<ArgumentException>(() => runner.Execute(Named("x", new float[2, 4]), Named("y", outputs)));
+        }
+    }
+
+    [Test]
+    public void BindingsMayBeDisposedOfDuringRuns()
+    {
+        using (ModelRunner runner = AffineRunner())
+        {
+            for (int round = 0; round < 200; round++)
+            {
+                var client = new Client(runner, round);
+                using (var begun = new ManualResetEventSlim())
+                {
+                    var thread = new Thread(() =>
+                    {
+                        begun.Set();
+                        try
+                        {
+                            while (true) runner.Execute(client.Bindings);
+                        }
+                        catch (ObjectDisposedException)
+                        {
+                            // A later run.
+                        }
+                    });
+                    thread.Start();
+                    begun.Wait();
+                    client.Bindings.Dispose();
+                    thread.Join();
+                }
+            }
+        }
+    }
+
+    [Test]
+    public void TimesMayBeInfinite()
+    {
+        using (ModelRunner runner = AffineRunner())
+        {
+            var client = new Client(runner, 3);
+            var options = new RequestOptions { Timeout = Timeout.InfiniteTimeSpan };
+            runner.ExecuteAsync(client.Bindings, CancellationToken.None, options).Wait();
+            client.Check();
+            client.Bindings.Dispose();
+        }
+        using (Executable executable = Affine(2))
+        using (var session = new Session(executable, new SessionOptions { DeviceWaitTimeout = Timeout.InfiniteTimeSpan }))
+        {
+            session.CreateQueueManager(new QueueOptions { Timeout = Timeout.InfiniteTimeSpan, OnTimeout = queue => { } });
+            Assert.That(session.IsLoaded);
+        }
+        using (var manager = new DeviceManager())
+        using (Device device = manager.Acquire(new DeviceRequest { Wait = TimeSpan.MaxValue, Sleep = TimeSpan.MaxValue }))
+            Assert.That(device.NumIpus, Is.EqualTo(1));
+    }
+
+    [Test]
+    public void PassesRefuseAnEmptyModel()
+    {
+        Assert.Throws<PoprtException>(() => new Passes().Apply(new byte[0].AsSpan()));
+    }
+
+    [Test]
+    public void NullArraysAreRefused()
+    {
+        using (ModelRunner runner = AffineRunner())
+        using (Bindings b = runner.CreateBindings())
+        {
+            Assert.Throws<ArgumentNullException>(() => b.Input("x", (float[])null));
+            Assert.Throws<ArgumentNullException>(() => b.Input(0, (float[])null));
+            Assert.Throws<ArgumentNullException>(() => b.Output("y", (float[])null));
+            Assert.Throws<ArgumentNullException>(() => b.Output(0, (float[])null));
         }
     }
 
