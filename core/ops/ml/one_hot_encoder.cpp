@@ -1,6 +1,8 @@
-// Adds a last axis, which contains 1 at the category that the element equals.
+// Adds a last axis, which contains 1 at the category that the element equals. With attribute zeros
+// = 1 (default), the last axis of another element contains zeros only.
 #include <map>
 
+#include "kernels/calls/check_index.h"
 #include "ops/common/ml.h"
 
 namespace poprt::ops::ml_one_hot_encoder_op {
@@ -26,6 +28,12 @@ void expand(Expansion& e) {
       e.add_node("LabelEncoder", "ai.onnx.ml", {x},
                  {{"keys_int64s", keys}, {"values_int64s", values}, {"default_int64", count}}, 1)
           ->output();
+  // With zeros = 0, a category that is not in the list is a failure of the run.
+  if (e.node.int_attr("zeros", 1) == 0)
+    place =
+        e.add_node("CheckIndex", "poprt", {place, e.constant(Tensor::of<int64_t>({1}, {count}))},
+                   {{"what", static_cast<int64_t>(calls::Fitting::index)}, {"invalid", count}}, 1)
+            ->output();
   e.out(0, e.newest("OneHot", {place, e.constant(Tensor::of<int64_t>({}, {count})),
                                e.constant(Tensor::of<float>({2}, {0, 1}))}));
 }

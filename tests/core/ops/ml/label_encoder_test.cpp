@@ -152,6 +152,23 @@ TEST(LabelEncoder, RefusesInvalidTables) {
                Error);
 }
 
+TEST(OneHotEncoder, WithoutZerosAnUnknownCategoryIsAFailure) {
+  const auto encode = [](int64_t zeros, int64_t category) {
+    const test::NodeCase c = {
+        .op = "OneHotEncoder",
+        .attributes = {{"cats_int64s", std::vector<int64_t>{3, 5}}, {"zeros", zeros}},
+        .inputs = {test::ints({5, category})},
+        .runtime = {0},
+        .domain = "ai.onnx.ml"};
+    const auto g = test::build_node(c);
+    ops::infer(*g->node);
+    return ops::evaluate(*g->node, c.inputs, 1, true)[0];
+  };
+  EXPECT_TRUE(encode(1, 7).same_as(Tensor::of<float>({2, 2}, {0, 1, 0, 0})));
+  EXPECT_TRUE(encode(0, 3).same_as(Tensor::of<float>({2, 2}, {0, 1, 1, 0})));
+  EXPECT_THROW(encode(0, 7), Error);
+}
+
 TEST(OneHotEncoder, OfACategoryThatIsGivenTwiceTheLastCounts) {
   const auto y = test::run_node({.op = "OneHotEncoder",
                                  .attributes = {{"cats_int64s", Ints{4, 7, 4}}},
