@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/float_odd.h"
 #include "base/quarter.h"
 
 namespace poprt::ops {
@@ -19,12 +20,13 @@ Tensor integer(DType dtype, double value) {
 }  // namespace
 
 Tensor scalar_tensor(DType dtype, double value) {
-  const auto single = static_cast<float>(value);
+  // A type of 16 or 8 bits rounds once.
+  const float odd = to_float_odd(value);
   switch (dtype) {
-    case DType::f32: return Tensor::scalar<float>(single);
+    case DType::f32: return Tensor::scalar<float>(static_cast<float>(value));
     case DType::f64: return Tensor::scalar<double>(value);
-    case DType::f16: return Tensor::scalar<f16_t>(to_f16(single));
-    case DType::bf16: return Tensor::scalar<bf16_t>(to_bf16(single));
+    case DType::f16: return Tensor::scalar<f16_t>(to_f16(odd));
+    case DType::bf16: return Tensor::scalar<bf16_t>(to_bf16(odd));
     case DType::boolean: return integer<uint8_t>(dtype, value != 0);
     case DType::s8: return integer<int8_t>(dtype, value);
     case DType::u8: return integer<uint8_t>(dtype, value);
@@ -40,7 +42,7 @@ Tensor scalar_tensor(DType dtype, double value) {
     case DType::f8e5m2fnuz:
     case DType::f8_143:
     case DType::f8_152:
-    case DType::f8e8m0: return integer<uint8_t>(dtype, float_to_quarter(dtype, single, true));
+    case DType::f8e8m0: return integer<uint8_t>(dtype, float_to_quarter(dtype, odd, true));
     default: break;
   }
   fail(ErrorCode::unimplemented, "a number cannot be stored as {}", dtype_name(dtype));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/float_odd.h"
 #include "base/half.h"
 #include "ops/op.h"
 
@@ -40,7 +41,7 @@ bool within(double value, double expected, double tolerance) {
 }
 
 double rounded(double x, DType half) {
-  const auto narrow = static_cast<float>(x);
+  const float narrow = to_float_odd(x);
   return half == DType::f16 ? to_float(to_f16(narrow)) : to_float(to_bf16(narrow));
 }
 
@@ -87,9 +88,9 @@ void store(Tensor& to, std::span<const double> values) {
   const std::span<T> out = to.mutable_values<T>();
   for (size_t i = 0; i < out.size(); i++) {
     if constexpr (std::is_same_v<T, f16_t>) {
-      out[i] = to_f16(static_cast<float>(values[i]));
+      out[i] = to_f16(to_float_odd(values[i]));
     } else if constexpr (std::is_same_v<T, bf16_t>) {
-      out[i] = to_bf16(static_cast<float>(values[i]));
+      out[i] = to_bf16(to_float_odd(values[i]));
     } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       constexpr double low = static_cast<double>(std::numeric_limits<T>::min());
       constexpr double high = static_cast<double>(std::numeric_limits<T>::max());

@@ -2,9 +2,11 @@
 
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <limits>
 
 #include "core/passes/pass_case.h"
+#include "ops/common/scalar.h"
 
 namespace poprt::test {
 namespace {
@@ -61,6 +63,21 @@ TEST(Rewrite, TensorsOfDoublesSaturate) {
   EXPECT_EQ(passes::tensor_of(DType::s64, {1}, List{-7}).to_doubles(), List{-7});
   EXPECT_EQ(passes::tensor_of(DType::u64, {1}, List{-7}).to_doubles(), List{0});
   EXPECT_THROW(passes::tensor_of(DType::string, {1}, List{1}), Error);
+}
+
+TEST(Rewrite, HalvesRoundADoubleOnce) {
+  using List = std::vector<double>;
+  // A float in between is a tie, which rounds to the even neighbour below.
+  const double above_f16 = 1 + std::ldexp(1.0, -11) + std::ldexp(1.0, -40);
+  const double above_bf16 = 1 + std::ldexp(1.0, -8) + std::ldexp(1.0, -40);
+  EXPECT_EQ(passes::tensor_of(DType::f16, {1}, List{above_f16}).to_doubles(),
+            List{1 + std::ldexp(1.0, -10)});
+  EXPECT_EQ(passes::tensor_of(DType::bf16, {1}, List{above_bf16}).to_doubles(),
+            List{1 + std::ldexp(1.0, -7)});
+  EXPECT_EQ(ops::scalar_tensor(DType::f16, above_f16).to_doubles(), List{1 + std::ldexp(1.0, -10)});
+  EXPECT_EQ(ops::scalar_tensor(DType::bf16, above_bf16).to_doubles(),
+            List{1 + std::ldexp(1.0, -7)});
+  EXPECT_EQ(ops::scalar_tensor(DType::f32, above_f16).to_doubles(), List{1 + std::ldexp(1.0, -11)});
 }
 
 // The factors of %y and the constants among them.
