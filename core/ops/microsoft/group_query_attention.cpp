@@ -130,11 +130,23 @@ class GroupQueryAttention {
                      : e_.plus(lengths_, -static_cast<double>(tokens_));
   }
 
+  // The positions of the new tokens, [batch, tokens]. Of a prompt's position_ids only the first one
+  // counts, as in ONNX Runtime: the positions are consecutive from there in every row.
+  ir::Value* token_positions() {
+    ir::Value* steps = e_.reshape(e_.iota(tokens_), {1, tokens_});
+    ir::Value* start = e_.reshape(start_, {batch_, 1});
+    if (!e_.has(9)) return e_.add("Add", {start, steps});
+    const Shape& ids = e_.shape(9);
+    e_.check(ids.size() == 2 && ids[0] == batch_ && ids[1] >= tokens_,
+             "position_ids must be [batch, sequence]");
+    if (!prompt_) return ids[1] == tokens_ ? e_.in(9) : e_.slice(e_.in(9), 1, 0, tokens_);
+    if (element_count(ids) == 0) return e_.add("Add", {start, steps});
+    ir::Value* first = e_.slice(e_.slice(e_.in(9), 0, 0, 1), 1, 0, 1);
+    return e_.add("Add", {e_.add("Add", {start, first}), steps});
+  }
+
   void rotate() {
-    ir::Value* positions = e_.has(9) && e_.shape(9) == Shape{batch_, tokens_} && !prompt_
-                               ? e_.in(9)
-                               : e_.add("Add", {e_.reshape(start_, {batch_, 1}),
-                                                e_.reshape(e_.iota(tokens_), {1, tokens_})});
+    ir::Value* positions = token_positions();
     const auto rotated = [&](ir::Value* x, int64_t heads) {
       const int64_t width = 2 * dimension(e_, e_.in(7), 1);
       return e_.newest("RotaryEmbedding", {x, e_.in(7), e_.in(8), positions},
