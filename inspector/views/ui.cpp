@@ -302,6 +302,16 @@ void mark(std::string_view name, ImVec2 least, ImVec2 most) {
 
 namespace {
 
+// Draws a text, of which the middle is left out if it is very long. ImGui numbers the vertices of a
+// text with 16 bits, four for each character, also for characters below the window if the text is
+// wrapped; it ends the program if they are not enough.
+void draw_text(std::string_view line) {
+  constexpr size_t kMostBytes = 8192;
+  const std::string part = line.size() > kMostBytes ? shortened(line, kMostBytes) : std::string();
+  if (!part.empty()) line = part;
+  ImGui::TextUnformatted(line.data(), line.data() + line.size());
+}
+
 // Marks the last item as a text, so that a test can check that it is visible.
 void mark_text(std::string_view line) {
   mark(line);
@@ -354,7 +364,7 @@ void same_line_if_fits(const char* label) {
 }
 
 void text(std::string_view line) {
-  ImGui::TextUnformatted(line.data(), line.data() + line.size());
+  draw_text(line);
   mark_text(line);
 }
 
@@ -483,7 +493,7 @@ void tooltip_at(std::string_view line, ImVec2 least, ImVec2 most) {
   }
   ImGui::BeginTooltip();
   ImGui::PushTextWrapPos(wrap);
-  ImGui::TextUnformatted(line.data(), line.data() + line.size());
+  draw_text(line);
   ImGui::PopTextWrapPos();
   ImGui::EndTooltip();
 }
