@@ -1,5 +1,6 @@
 #include "app/file_dialog.h"
 
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +29,23 @@ std::string found_program() {
   return {};
 }
 
-// Runs the dialog and returns its output. The dialog is ended if `cancel` becomes true.
+// Appends what the pipe contains without waiting for more. Returns false at its end.
+bool append_available(int from, std::string& text) {
+  std::array<char, 4096> bytes{};
+  pollfd ready = {from, POLLIN, 0};
+  while (poll(&ready, 1, 0) > 0) {
+    const ssize_t n = read(from, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    text.append(bytes.data(), static_cast<size_t>(n));
+  }
+  return true;
+}
+
+// Runs the dialog and returns its output. The dialog is ended if `cancel` becomes true. The output
+// is read while the dialog runs, because a program that writes more than a pipe contains waits for
+// its reader. A process that the dialog leaves running may keep the pipe open, so its end is not
+// awaited.
 std::string run(const std::vector<std::string>& words, const std::atomic<bool>& cancel) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) return {};
@@ -48,14 +65,13 @@ std::string run(const std::vector<std::string>& words, const std::atomic<bool>& 
   std::string text;
   if (failed == 0) {
     int status = 0;
+    bool open = true;
     while (waitpid(child, &status, WNOHANG) == 0) {
       if (cancel.load(std::memory_order_relaxed)) kill(child, SIGTERM);
+      if (open) open = append_available(ends[0], text);
       usleep(50000);
     }
-    std::array<char, 4096> bytes{};
-    ssize_t n = 0;
-    while ((n = read(ends[0], bytes.data(), bytes.size())) > 0)
-      text.append(bytes.data(), static_cast<size_t>(n));
+    if (open) append_available(ends[0], text);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) text.clear();
   }
   close(ends[0]);

@@ -13,7 +13,9 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-// Bytes of the valid UTF-8 sequence that starts at `at`; 0 if it is not valid.
+// Bytes of the valid UTF-8 sequence that starts at `at`; 0 if it is not valid (Unicode 15, table
+// 3-7). After four of the leading bytes the second byte has a smaller range, without overlong
+// sequences, surrogates and numbers above 0x10ffff.
 size_t sequence_bytes(std::string_view text, size_t at) {
   const auto lead = static_cast<unsigned char>(text[at]);
   const size_t bytes = lead < 0x80                   ? 1
@@ -24,7 +26,11 @@ size_t sequence_bytes(std::string_view text, size_t at) {
   if (bytes == 0 || at + bytes > text.size()) return 0;
   for (size_t i = 1; i < bytes; i++)
     if (!is_continuation(text[at + i])) return 0;
-  return bytes;
+  if (bytes < 3) return bytes;
+  const auto second = static_cast<unsigned char>(text[at + 1]);
+  const bool invalid = (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
+                       (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f);
+  return invalid ? 0 : bytes;
 }
 
 }  // namespace

@@ -295,6 +295,21 @@ class Window(Program):
         self.client.press(window, "Control_L", "o")
         self.assertTrue(self.opened(DIGITS))
 
+    def test_a_dialog_may_write_more_than_a_pipe_contains(self):
+        """Lines before the name are longer than the pipe; the program must read while the dialog runs."""
+        done = self.path("done")
+        dialog = self.path("zenity", f"#!/bin/sh\nhead -c 200000 /dev/zero | tr '\\0' x\ntouch {done}\n".encode())
+        os.chmod(dialog, 0o755)
+        self.environment["PATH"] = self.folder + ":" + self.environment["PATH"]
+        window = self.start()
+        time.sleep(0.5)
+        self.client.press(window, "Control_L", "o")
+        until = time.monotonic() + 20
+        while not os.path.exists(done) and time.monotonic() < until:
+            time.sleep(0.05)
+        self.assertTrue(os.path.exists(done), "the dialog waits for its reader")
+        self.assertIsNone(self.process.poll())
+
     def test_ctrl_q_ends_it_and_the_settings_stay(self):
         window = self.start(DIGITS)
         self.assertTrue(self.opened(DIGITS))

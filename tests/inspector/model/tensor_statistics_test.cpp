@@ -185,8 +185,9 @@ TEST(Format, UnitsChangeWhereNumbersGetLong) {
 
 // Names of files may have any bytes; a shortened name stays valid.
 TEST(Format, OnlyValidSequencesArePrinted) {
-  for (const char* valid : {" ", "~", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xef\xbf\xbd",
-                            "\xf0\x9f\x98\x80", "\xf4\x80\x80\x80"})
+  for (const char* valid :
+       {" ", "~", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xef\xbf\xbd", "\xf0\x9f\x98\x80",
+        "\xf4\x80\x80\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
     EXPECT_EQ(printable(valid), valid);
   const std::pair<std::string, const char*> invalid[] = {
       {"\x1f", "\\x1f"},
@@ -200,7 +201,13 @@ TEST(Format, OnlyValidSequencesArePrinted) {
        "A\x80",
        "\\xe2"
        "A\\x80"},
-      {"\xf0\x9f\x98z", "\\xf0\\x9f\\x98z"}};
+      {"\xf0\x9f\x98z", "\\xf0\\x9f\\x98z"},
+      // Overlong, surrogates, above the last character.
+      {"\xe0\x9f\xbf", "\\xe0\\x9f\\xbf"},
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
+      {"\xed\xbf\xbf", "\\xed\\xbf\\xbf"},
+      {"\xf0\x8f\xbf\xbf", "\\xf0\\x8f\\xbf\\xbf"},
+      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"}};
   for (const auto& [text, wanted] : invalid) EXPECT_EQ(printable(text), wanted);
   EXPECT_EQ(shortened("abcdefg", 7), "abcdefg");
   EXPECT_EQ(shortened("abcdefgh", 7), "abc…fgh");
