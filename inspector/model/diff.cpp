@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -134,17 +135,53 @@ std::string anchor_text(const AnchorRow& a) {
                      a.handle, a.per_replica ? " per replica" : "");
 }
 
-Texts anchors_of(const PopefFile& file) {
+// Names the rows of a file. Several models in one file may have anchors and blobs of the same name,
+// so their rows begin with the name of the model if one of the two files has several.
+struct RowNames {
+  std::map<std::string, std::string> labels;  // by model; empty if each file has one model
+  std::string operator()(const std::string& model, const std::string& name) const {
+    const auto label = labels.find(model);
+    return label == labels.end() ? name : label->second + ": " + name;
+  }
+};
+
+std::vector<std::string> models_of(const PopefFile& file) {
+  std::vector<std::string> names;
+  for (const auto& metadata : file.metadata()) names.push_back(printable(metadata.executable()));
+  return names;
+}
+
+// Returns the names of rows of the left and of the right file. Models of one name are compared, and
+// the others in their order: a model may have another name in the other file. Its rows begin with
+// the name that it has in the left file.
+std::pair<RowNames, RowNames> row_names(const PopefFile& left, const PopefFile& right) {
+  const std::vector<std::string> from = models_of(left), to = models_of(right);
+  RowNames x, y;
+  if (from.size() <= 1 && to.size() <= 1) return {x, y};
+  std::vector<std::string> renamed;
+  for (const std::string& name : from) {
+    x.labels[name] = name;
+    if (std::ranges::find(to, name) == to.end()) renamed.push_back(name);
+  }
+  size_t next = 0;
+  for (const std::string& name : to) {
+    const bool known = x.labels.contains(name) || next == renamed.size();
+    y.labels[name] = known ? name : renamed[next++];
+  }
+  return {x, y};
+}
+
+Texts anchors_of(const PopefFile& file, const RowNames& names) {
   Texts texts;
-  for (const AnchorRow& row : file.anchors()) texts[row.name] = anchor_text(row);
+  for (const AnchorRow& row : file.anchors()) texts[names(row.model, row.name)] = anchor_text(row);
   return texts;
 }
 
-Texts metadata_of(const PopefFile& file) {
+Texts metadata_of(const PopefFile& file, const RowNames& names) {
   Texts texts;
   for (size_t i = 0; i < file.metadata().size(); i++)
     for (const auto& [name, value] : file.metadata_rows(i))
-      texts[file.metadata().size() > 1 ? fmt::format("{} {}", i, name) : name] = value;
+      texts[names(printable(file.metadata()[i].executable()), name)] = value;
   return texts;
 }
 
@@ -159,28 +196,34 @@ std::string one_line(const std::string& text) {
 }
 
 // Long blobs are represented by their start and a checksum.
-Texts opaque_of(const PopefFile& file) {
+Texts opaque_of(const PopefFile& file, const RowNames& names) {
   constexpr size_t kMost = 4096;
   Texts texts;
   for (size_t i = 0; i < file.opaque().size(); i++) {
-    std::string& text = texts[file.opaque()[i].name];
+    const OpaqueRow& row = file.opaque()[i];
+    std::string& text = texts[names(row.executable, row.name)];
     text = one_line(file.opaque_text(i, kMost));
-    if (const uint64_t bytes = file.opaque()[i].bytes; bytes > kMost / 4)
+    if (const uint64_t bytes = row.bytes; bytes > kMost / 4)
       text =
           fmt::format("{}, checksum {:016x}: {}", bytes_text(bytes), file.opaque_checksum(i), text);
   }
   return texts;
 }
 
+Tensors data_of(const PopefFile& file, const RowNames& names) {
+  Tensors tensors;
+  for (size_t i = 0; i < file.data().size(); i++)
+    tensors[names(file.data()[i].executable, file.data()[i].name)] = file.tensor(i);
+  return tensors;
+}
+
 void diff_popef(const PopefFile& left, const PopefFile& right, DocumentDiff& diff,
                 Progress& progress) {
-  add_texts(anchors_of(left), anchors_of(right), "anchor", diff.rows);
-  add_texts(metadata_of(left), metadata_of(right), "metadata", diff.rows);
-  add_texts(opaque_of(left), opaque_of(right), "opaque", diff.rows);
-  Tensors x, y;
-  for (size_t i = 0; i < left.data().size(); i++) x[left.data()[i].name] = left.tensor(i);
-  for (size_t i = 0; i < right.data().size(); i++) y[right.data()[i].name] = right.tensor(i);
-  add_tensors(x, y, "data", diff, progress);
+  const auto [x, y] = row_names(left, right);
+  add_texts(anchors_of(left, x), anchors_of(right, y), "anchor", diff.rows);
+  add_texts(metadata_of(left, x), metadata_of(right, y), "metadata", diff.rows);
+  add_texts(opaque_of(left, x), opaque_of(right, y), "opaque", diff.rows);
+  add_tensors(data_of(left, x), data_of(right, y), "data", diff, progress);
 }
 
 }  // namespace

@@ -130,6 +130,37 @@ TEST_F(DiffTest, PopefFilesDifferInAnchorsMetadataAndOpaqueBlobs) {
   EXPECT_NE(rows[0].right.find("cow"), std::string::npos);
 }
 
+// Models "a" and "b" in one file, which have an anchor, data and a blob of the same names.
+std::string two_models(int64_t extent_of_b, float value_of_b, const std::string& blob_of_b) {
+  std::ostringstream file;
+  popef::Writer writer(file);
+  for (const std::string& model : {std::string("a"), std::string("b")}) {
+    const bool second = model == "b";
+    popef::Metadata metadata = runtime::make_metadata(model, compiled(kSampleText).program);
+    metadata.anchors().push_back(popef::Anchor(
+        "table", "handle", popef::TensorInfo(popef::DataType::F32, {second ? extent_of_b : 3}),
+        popef::TensorType::INPUT, {0}, false));
+    writer.write(metadata);
+    popef::TensorDataInfo info("table", popef::TensorInfo(popef::DataType::F32, {1}));
+    const float value = second ? value_of_b : 1;
+    writer.createTensorData(info, model)->write(&value, sizeof value);
+    const std::string blob = second ? blob_of_b : "first";
+    writer.createOpaqueBlob("notes", model)->write(blob.data(), blob.size());
+  }
+  writer.close();
+  return file.str();
+}
+
+TEST_F(DiffTest, ModelsInOneFileAreComparedSeparately) {
+  const Document left = load("left.popef", two_models(3, 1, "second"));
+  EXPECT_TRUE(rows_of(left, load("same.popef", two_models(3, 1, "second"))).empty());
+  std::vector<std::string> differences;
+  for (const DiffRow& row : rows_of(left, load("right.popef", two_models(4, 2, "other"))))
+    if (row.category != "memory") differences.push_back(row.category + " " + row.name);
+  EXPECT_EQ(differences,
+            (std::vector<std::string>{"anchor b: table", "opaque b: notes", "data b: table"}));
+}
+
 TEST_F(DiffTest, LongOpaqueBlobsAreComparedToTheirEnd) {
   const auto with_blob = [&](const std::string& name, char last) {
     const compiler::Executable made = compiled(kSampleText);
@@ -311,8 +342,9 @@ TEST_F(DiffTest, MetadataIsOfItsModel) {
   const std::string one = names(sample_popef("a"), sample_popef("b"));
   EXPECT_NE(one, "");
   const std::string second = sample_popef("c");
-  EXPECT_EQ(names(sample_popef("a") + second, sample_popef("b") + second), "0 " + one);
-  EXPECT_EQ(names(second + sample_popef("a"), second + sample_popef("b")), "1 " + one);
+  EXPECT_EQ(names(sample_popef("a") + second, sample_popef("b") + second), "a: " + one);
+  EXPECT_EQ(names(second + sample_popef("a"), second + sample_popef("b")), "a: " + one);
+  EXPECT_EQ(names(second + sample_popef("a"), sample_popef("a") + second), "");
 }
 
 TEST_F(DiffTest, BothSidesAreMeasured) {
