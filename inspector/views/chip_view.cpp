@@ -47,6 +47,14 @@ void ChipView::set_model(std::shared_ptr<const ir::Graph> graph,
   start();
 }
 
+void ChipView::refuse(const std::string& error) {
+  graph_ = nullptr;
+  making_ = {};
+  making_other_ = {};
+  model_ = other_ = nullptr;
+  error_ = error;
+}
+
 void ChipView::start_one(Task<ChipModel>& task, const ChipChoice& choice) {
   task = Task<ChipModel>(
       [graph = graph_, options = options_, choice](Progress& progress) {

@@ -21,6 +21,9 @@ class ChipView {
   // graph or another text starts another estimate.
   void set_model(std::shared_ptr<const ir::Graph> graph, const compiler::DriverOptions& options,
                  const std::string& shapes);
+  // Shows why the model cannot be estimated, instead of an estimate of an earlier one. An empty
+  // reason forgets the estimate.
+  void refuse(const std::string& error);
   bool shows(const std::shared_ptr<const ir::Graph>& graph, const std::string& shapes) const {
     return graph == graph_ && shapes == shapes_;
   }

@@ -259,6 +259,7 @@ void Workspace::choose_shapes(Tab& tab, const std::string& words) {
     return;
   }
   tab.forget_results();
+  tab.chip.refuse("");
   compile(tab);
 }
 
@@ -273,7 +274,7 @@ void Workspace::start_estimate(Tab& tab) {
                        tab.open_shapes);
     tab.assumed = assumed;
   } catch (const Error& e) {
-    show_message(printable(e.what()), true);
+    tab.chip.refuse(printable(e.what()));
   }
 }
 

@@ -179,6 +179,19 @@ TEST_F(ChipViewTest, AReloadedModelIsEstimatedAgain) {
   EXPECT_EQ(chip().status(), "no estimate");
 }
 
+TEST_F(ChipViewTest, ShapesThatDoNotFitAreRefusedUntilTheyAreCorrected) {
+  show_sample();
+  workspace->set_shapes("other=3");
+  settle();
+  EXPECT_FALSE(chip().model());
+  EXPECT_TRUE(sees("the model has no input 'other'"));
+  EXPECT_NE(workspace->error().find("no input 'other'"), std::string::npos);
+  workspace->set_shapes("x=1,4");
+  settle();
+  EXPECT_TRUE(chip().model());
+  EXPECT_EQ(workspace->error(), "");
+}
+
 TEST_F(ChipViewTest, ACompiledModelHasNoGraphToEstimate) {
   open_popef();
   press('8', true);
