@@ -178,6 +178,7 @@ class Graph {
   void remove_output(size_t i) {
     outputs_.erase(outputs_.begin() + static_cast<std::ptrdiff_t>(i));
   }
+  // Removes the value from the list of inputs. The value itself stays in the graph.
   void remove_input(Value* value);
   bool is_output(const Value* value) const;
   bool is_input(const Value* value) const;
@@ -198,7 +199,8 @@ class Graph {
   // message if there is a cycle.
   void sort();
 
-  // A deep copy; constants share their bytes.
+  // A deep copy; constants share their bytes. The copy of a subgraph has the same parent and reads
+  // the same values of outer graphs.
   std::unique_ptr<Graph> clone() const;
 
   // Returns an unused value name that begins with `stem`.

@@ -8,8 +8,9 @@
 
 namespace poprt::ir {
 
-// The value of a constant with exactly one element of a numeric type, of any shape such as [1] or
-// [1,1]; nullopt for everything else, including null.
+// The value of a constant with exactly one element of a real numeric type or bool, of any shape
+// such as [1] or [1,1]; nullopt for everything else, including null. Integers beyond 2^53 are
+// rounded to double.
 std::optional<double> const_scalar(const Value* value);
 
 // The elements of a constant tensor of integers or bool with rank 0 or 1; nullopt for everything

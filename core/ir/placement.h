@@ -3,9 +3,10 @@
 //
 // Rewrites do not keep these attributes. A Placement records the seats (IPU and stage) of the nodes
 // of a graph by the names of nodes and values, and assigns seats to the nodes that a rewrite
-// created. A new node that has the name of an old node, or that computes an old value, gets the old
-// seat. Any other node gets the seat of the node that computes its inputs, or else the seat of the
-// first node that reads its outputs.
+// created. A new node that computes an old value, or that has the name of an old node, gets the old
+// seat. Any other node gets the seat of the last node, by stage and then by position, that computes
+// one of its inputs, or else the seat of the reader with the earliest stage. A node without either
+// is on IPU 0.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,7 @@ class Placement {
   // node that contains them. Stages never decrease along the graph: the stage of a node is not
   // before the stage of a node that it reads.
   std::unordered_map<const Node*, Seat> complete(const Graph& graph) const;
-  // Sets the attributes of nodes that have none.
+  // Sets the attributes of nodes that have none. Existing attributes do not change.
   void restore(Graph& graph) const;
 
  private:

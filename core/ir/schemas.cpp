@@ -51,7 +51,7 @@ bool has(std::string_view attributes, std::string_view name) {
   return false;
 }
 
-// For example "opsets 1 to 8 have it"; empty if no other opset has the attribute.
+// For example "; opset 1 to 8 has it: convert the model". Empty if no opset has the attribute.
 std::string other_opsets(std::span<const Row> rows, std::string_view name) {
   std::string text;
   for (auto r = rows.begin(); r != rows.end(); r++) {

@@ -24,9 +24,9 @@
 // [...] and graphs [...].
 //
 // The elements of a tensor are a flat list in row-major order (one element without brackets for
-// rank 0), `fill E` if all are equal, or hex"..." with the little-endian bytes. A float prints with
-// the fewest digits that parse back to the same bits, a NaN with other bits than the standard one
-// as nan:0x7fc00001.
+// rank 0), `fill E` if all are equal, or hex"..." with the little-endian bytes. A float prints in a
+// decimal form that parses back to the same bits, with the fewest digits if it is f32 or f64. A NaN
+// with other bits than the standard one prints as nan:0x7fc00001.
 #pragma once
 
 #include <cstdint>

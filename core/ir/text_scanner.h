@@ -32,7 +32,7 @@ class Scanner {
 
   [[noreturn]] void expected(std::string_view what) const {
     if (at_ >= text_.size()) error("expected {}, found the end of the text", what);
-    // quoted() omits a UTF-8 sequence that is cut off.
+    // At least one byte is shown. quoted() prints it as \xHH if it begins a longer UTF-8 sequence.
     size_t end = at_;
     while (end < text_.size() && end - at_ < 20 && is_name_char(text_[end])) end++;
     error("expected {}, found {}", what, quoted(text_.substr(at_, std::max<size_t>(end - at_, 1))));

@@ -18,7 +18,7 @@ inline constexpr int kMaxSubgraphDepth = 32;
 //   needs an Identity.
 // * The type of a constant is equal to the type of its tensor.
 // * No dimension is below kUnknownDim.
-// * There are at most kMaxSubgraphDepth levels.
+// * Subgraphs are nested at most kMaxSubgraphDepth levels deep.
 // Throws Error(internal) with graph and node in the message. The run time is linear in the size of
 // the graph.
 void verify(const Graph& graph);
