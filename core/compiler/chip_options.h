@@ -23,7 +23,7 @@ ipu::Target chip_target(std::string_view word);
 // enable_outlining, outline_threshold, stream_buffering_depth, enable_prefetch_datastreams,
 // group_host_sync, rearrange_streams_on_host, rearrange_anchors_on_host, enable_non_stable_softmax
 // and popart.replicatedGraphCount. Other options have no effect. Throws invalid_argument for a
-// value outside its range.
+// number outside its range, and the errors of chip_target().
 EstimateOptions chip_options(const OptionText& option);
 
 // Gives a conversion another batch size: the first dimension of the input shapes that have the

@@ -71,8 +71,11 @@ struct Options {
   // Arguments by pass name.
   std::map<std::string, passes::Arguments, std::less<>> pass_arguments;
   int64_t max_tensor_size = -1;  // bytes of the largest constant that folding creates; -1: no limit
-  int64_t rewrite_limit = INT64_MAX;  // of all passes together, to bisect a wrong rewrite
-  std::string stop_after;             // name of the last pass to run; empty: all passes run
+  // The most rewrites of all passes of a list together, to bisect a wrong rewrite. The early passes
+  // of the conversion, its other passes, and each stage of the compilation are separate lists.
+  int64_t rewrite_limit = INT64_MAX;
+  // Name of the last pass that runs in each list that contains it; empty: all passes run.
+  std::string stop_after;
   std::vector<std::string> fp16_skip_op_types;  // types of nodes that stay f32 in an fp16 model
   passes::PrecisionParameters narrowing;        // parameters of the precision passes
   // If set, precisions fp8 and fp8_weight choose the formats of each product by their loss.
@@ -123,12 +126,14 @@ struct Executable {
 
 // Makes shapes static and runs the converter passes. `poprt` saves the result as ONNX. Class labels
 // that are strings become indices. Returns whether the result does not depend on keep_onnx, because
-// the model has no control flow and no size that depends on data (compiler/flow/specialize.h). If a
-// shape is still unknown, throws invalid_argument with the name of the input and the option that
-// sets it.
+// the model has no control flow and no size that depends on data (compiler/flow/specialize.h).
+// Throws invalid_argument, with the names of the input and of the option that sets it, if a shape
+// is still unknown, not_found if max_size names no value, and the errors of passes and of
+// specialize().
 bool convert(ir::Graph& graph, const Options& options);
 
-// Compiles a converted graph and consumes it. Equal graphs and options give equal bytes.
+// Compiles a converted graph and consumes it. Equal graphs and options give equal bytes. Throws
+// like take_placement() (compiler/shard.h) and lower(), and the errors of passes.
 Executable compile(ir::Graph& graph, const Options& options);
 
 }  // namespace poprt::compiler

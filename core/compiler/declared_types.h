@@ -32,9 +32,10 @@ class DeclaredTypes {
   // Compares the declared type of a subgraph's input with the given value.
   void check_input(const ir::Graph& body, size_t input, const ir::ValueType& given) const;
 
-  // Checks all types that can be inferred before values are computed, and that inputs which must
-  // have one type do. This includes branches that will not be taken and bodies that will not run.
-  // Other types are checked in later steps. The inferred types are removed again.
+  // Checks all types that can be inferred before values are computed, and that inputs of a node
+  // which share a type parameter have equal types. This includes branches that will not be taken
+  // and bodies that will not run. Other types are checked in later steps. The inferred types are
+  // removed again.
   void check_all(ir::Graph& graph) const;
 
   // Checks the values of a graph whose nodes have changed since, by name.

@@ -51,8 +51,8 @@ void check_faithful(const DriverOptions& options, bool fused, size_t shapes) {
   if (why) fail(ErrorCode::unimplemented, "`numerics` faithful: there is none {}", why);
 }
 
-// Warns about values that are valid here but have no effect on the chip (PopART's overlapped
-// exchange), or not for this model.
+// Warns about values that are accepted here, but that PopART's overlapped exchange on a chip
+// refuses or does not profit from, and about a model for which the option has no effect.
 void warn_of_io_tiles(const DriverOptions& options, size_t shapes) {
   const int64_t tiles = options.num_io_tiles, batches = options.batches_per_step;
   if (tiles == 0) return;
@@ -284,6 +284,8 @@ Executable compile_generation(const DriverOptions& options, ir::Graph& graph) {
   const std::vector<GenerationShape> shapes = model.shapes();
   const std::vector<int64_t> lengths =
       model.encoder() ? model.encoder()->lengths() : std::vector<int64_t>();
+  // A count above 1 makes compile_part() treat even a single program as one of several: runners
+  // must not merge requests, and programs share plain weights.
   const size_t count = shapes.size() + lengths.size();
   std::vector<Executable> parts;
   const auto add = [&](ir::Graph& copy, const std::string& name) {

@@ -82,7 +82,8 @@ std::unique_ptr<ir::Graph> read_model(const ModelSource& source, bool allow_link
                                       bool strict = false, bool copy = false);
 
 // Merges several ONNX files into one graph (compiler/fuse_graphs.h), with names from the files.
-// Models of different opsets are converted to the newest one.
+// Models of different opsets are converted to the newest one. Throws like read_model(),
+// opsets::convert() and fuse_graphs().
 std::unique_ptr<ir::Graph> read_fused(const std::vector<std::filesystem::path>& paths);
 
 // Selects the outputs and runs the converter on the whole graph. The result is for a file if

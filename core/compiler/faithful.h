@@ -11,7 +11,8 @@
 //   8-bit floats are converted from f16, so numbers are rounded twice. They are scaled when they
 //                are read, so partial sums have the magnitude of the result
 //
-// Operators other than products compute in f32 and round once, like the fast emulator.
+// Other operators compute in f32 and round once, like the fast emulator. So do products with an
+// operand of rank 1 and Gemm with transA.
 #pragma once
 
 #include <cstdint>

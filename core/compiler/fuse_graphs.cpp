@@ -23,8 +23,8 @@ void add_prefix(ir::Graph& graph, const std::string& prefix) {
   }
 }
 
-// Moves the contents of `from`, except inputs and outputs, to the end of `to`. All names are
-// unique.
+// Moves the contents of `from` to the end of `to`; inputs and outputs follow those of `to`. An
+// input with a value becomes a constant. All names are unique.
 class Move {
  public:
   Move(ir::Graph& from, ir::Graph& to) : from_(from), to_(to) {}

@@ -28,7 +28,7 @@ size_t fused_graph_count(const ir::Graph& graph);
 std::vector<std::string> fused_names(const ir::Graph& graph);
 
 // Returns model k of a fused graph with its prefixed names. Throws invalid_argument if it has no
-// output or reads a value of another model.
+// output or reads an input of another model.
 std::unique_ptr<ir::Graph> split_graph(const ir::Graph& graph, size_t k);
 
 // Moves all of a graph to the end of another one. Its names get the prefix; its outputs follow

@@ -90,7 +90,8 @@ class GenerationModel {
   // The shapes of the executable.
   std::vector<GenerationShape> shapes() const { return generation_shapes(options_); }
   // Makes the inputs of a copy of the graph static. Then stores its caches in 8 bits if byte_caches
-  // is set, and, with an encoder, computes the positions of its tokens from an input.
+  // is set, or else lets attention read caches that grow after the write (compiler/byte_caches.h).
+  // With an encoder, computes the positions of its tokens from an input instead.
   void fix(ir::Graph& copy, const GenerationShape& shape) const;
   // The encoder, if there is one; it is compiled at each of its lengths.
   const EncoderModel* encoder() const { return encoder_.get(); }

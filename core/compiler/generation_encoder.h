@@ -35,6 +35,8 @@ struct EncoderOptions {
   std::string input_ids, attention_mask, features;
   std::vector<int64_t> features_shape;  // of one sequence; sizes for dimensions that are open
 };
+// Reads the entry "encoder" of read_generation(). Throws invalid_argument for other JSON and for
+// numbers outside their range, and data_loss if a number is not a whole one.
 EncoderOptions read_encoder(const nlohmann::json& json);
 
 // Keys or values of cross-attention: an input of the decoder and an output of the encoder.
@@ -45,17 +47,20 @@ struct CrossCache {
 
 // Whether a name is that of keys or values of cross-attention.
 bool is_cross_name(std::string_view name);
-// The output for an input: past_key_values.0.encoder.key -> present.0.encoder.key.
+// The output for an input: past_key_values.0.encoder.key -> present.0.encoder.key. Throws
+// unimplemented for a name that does not begin with "past".
 std::string present_name(std::string_view past);
 
-// Takes one branch of a decoder whose input use_cache_branch chooses: the one with past keys, or
-// the first step. Other graphs do not change.
+// Keeps one branch of a decoder whose input use_cache_branch (or use_cache) chooses: the one with
+// past keys, or the first step. Other graphs do not change.
 void choose_branch(ir::Graph& graph, bool with_past);
 
 class EncoderModel {
  public:
   // Reads the files, and sets the sizes of `cross`. `decoder` is the graph with past keys. Throws
-  // the errors of the import, and unimplemented with a name.
+  // the errors of the import and of opsets::convert(), and, with a name, not_found for an input
+  // that only the options name, invalid_argument for an encoder of tokens without a length, and
+  // unimplemented for other forms.
   EncoderModel(EncoderOptions options, std::span<CrossCache> cross, const ir::Graph& decoder);
 
   const std::vector<int64_t>& lengths() const { return options_.lengths; }

@@ -8,7 +8,8 @@
 namespace poprt::compiler {
 
 // Returns a converted graph as an ONNX model in its opset. Throws resource_exhausted if it is
-// larger than a text of a program file may be.
+// larger than a text of a program file may be, and like opsets::convert_newest_nodes() and
+// onnx::export_bytes().
 std::string kept_model(const ir::Graph& converted);
 
 }  // namespace poprt::compiler

@@ -15,8 +15,9 @@ constexpr size_t kMostShapes = 64;
 
 using Point = std::vector<int64_t>;  // one size for each variable size
 
-// Returns the largest size below `size` for which a request that is just larger is padded to `size`
-// with at most the given padding.
+// Returns the smallest size s below `size` for which a request of size s + 1 is padded to `size`
+// with at most the given fraction of padding, rounded up to a multiple of 16, 8, 4 or 2 if that is
+// still below `size`. For example, 100 with 0.2 needs s + 1 >= 80, and 79 is rounded up to 80.
 int64_t step_below(int64_t size, double max_padding) {
   constexpr double kRounding = 1e-9;
   const double room = max_padding * static_cast<double>(size);

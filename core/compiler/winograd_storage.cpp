@@ -37,7 +37,7 @@ std::optional<Candidate> candidate_of(ir::Node& n) {
   return Candidate{&n, tiles, 0, plain / 9 * positions - (alone ? plain : 0)};
 }
 
-// The bytes of all constants of the graph.
+// The bytes of the constants of the outermost graph that have a reader.
 int64_t constant_bytes(const ir::Graph& graph) {
   uint64_t all = 0;
   for (const ir::Value* v : graph.values())

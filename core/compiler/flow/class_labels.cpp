@@ -100,7 +100,7 @@ class Numbers {
 
 // Texts that operators return or compare together, so that one list numbers them.
 struct Texts {
-  std::vector<Node*> makers;    // in graph order
+  std::vector<Node*> makers;    // in graph order; those of merged sets follow each other
   std::vector<Node*> readers;   // nodes that return or compare a text
   std::vector<Value*> values;   // results of nodes
   const Node* other = nullptr;  // a reader that does not accept numbers

@@ -36,12 +36,14 @@ void expand_containers(ir::Graph& graph, const Options& options);
 
 // Requires static input types. Results of nodes must agree with `declared`. Graph outputs that are
 // text are moved to Options::constant_outputs, or are errors if it is null. Throws unimplemented
-// with the node and the value that must be constant, and resource_exhausted if unrolling creates
-// too many nodes or subgraphs are nested too deeply. Returns whether the graph changed.
+// with the node and the value that must be constant, resource_exhausted if unrolling creates too
+// many nodes or subgraphs are nested too deeply, and invalid_argument for a contradiction in the
+// model. Returns whether the graph changed.
 bool specialize(ir::Graph& graph, const Options& options, const DeclaredTypes& declared = {});
 
 // Turns If and Loop into marked ranges of nodes. It is the compiler's last step before memory is
-// planned.
+// planned. Throws invalid_argument for a body with other numbers of inputs or outputs than its
+// node, and unimplemented if types differ between branches or rounds.
 void flatten_control_flow(ir::Graph& graph);
 
 // Levels of graph inputs that are made constant. 0: text; 1: also shapes, axes, counts, conditions
