@@ -23,7 +23,8 @@ struct VaryingDimension {
   std::vector<int64_t> sizes;  // at each shape
 };
 
-// Returns the dimensions whose sizes differ, in the order of the inputs. Throws like fix_shapes().
+// Returns the dimensions whose sizes differ, in the order of the names of inputs. Throws like
+// fix_shapes().
 std::vector<VaryingDimension> varying_dimensions(const ir::Graph& graph,
                                                  const std::vector<ShapeSet>& sets,
                                                  const Options& options);
@@ -46,7 +47,8 @@ struct PaddingPlan {
 PaddingPlan plan_padding(const ir::Graph& graph, const std::vector<ShapeSet>& sets,
                          const Options& options);
 
-// Adds inputs that mark the real places to the model at one of the shapes.
+// Adds inputs that mark the real places to the model at one of the shapes, and sets
+// Options::real_places. Throws invalid_argument if the model has a value of such a name.
 void add_real_places(ir::Graph& graph, size_t shape, const PaddingPlan& plan, Options& options);
 
 }  // namespace poprt::compiler

@@ -19,8 +19,8 @@ std::vector<ShapeSet> shape_sets_of(const std::map<std::string, std::vector<Shap
 // Sorts by number of elements, smallest first. Equal sizes keep their order.
 void sort_by_size(std::vector<ShapeSet>& sets);
 
-// Adds shapes between those that differ in one size, until a request computes at most the fraction
-// `max_padding` (from 0, below 1) of padding. With 0.2, sizes from 81 on use a bucket of 100. Sizes
+// Adds shapes between those that differ in one size, until along each size at most the fraction
+// `max_padding` (from 0, below 1) is padding. With 0.2, sizes from 81 on use a bucket of 100. Sizes
 // that are equal in each of `sets` are one size, also in different inputs. New sizes are multiples
 // of 16 if the limit allows it, else of 8, 4, 2 or 1. The result is sorted by size. Throws
 // invalid_argument if the shapes of an input have different numbers of dimensions, if no two shapes
