@@ -6,6 +6,16 @@
 // outputs of a Split), or if an operator overwrites an input that is not used afterwards. The
 // constructor decides this and measures the lifetimes of values. Lowering adds temporary memory and
 // state. Then plan_offsets() assigns all offsets once.
+//
+// Example, for %x : f32[1,64], which has 256 bytes:
+//
+//   0  %a = Exp(%x)                      x is the caller's and is not overwritten
+//   1  %b = Neg(%a)                      overwrites a, which has no other reader
+//   2  %c = Exp(%x)
+//   3  %y = Concat(%b, %c) {axis = 0}    b is y from byte 0, c is y from byte 256: no copy
+//   4  %z = Transpose(%y)                an output, which is in memory of the caller
+//
+// So a, b, c and y are one storage of 512 bytes with the lifetime 0 to 4.
 #pragma once
 
 #include <cstdint>

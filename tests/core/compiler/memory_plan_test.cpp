@@ -132,8 +132,7 @@ TEST(MemoryPlan, AResultIsWrittenOverAnInputThatDiesThere) {
   EXPECT_EQ(lifetime("e"), std::pair(int64_t{4}, int64_t{6}));
 }
 
-// The memory of a part must not be used before the memory of the whole.
-// Such a node is computed in pieces, each of which adds to the result.
+// A node with this many operands is computed in pieces, each of which adds to the result.
 TEST(MemoryPlan, AResultIsNotWrittenOverAnOperandThatALaterPieceReadsAgain) {
   std::string sum = "input %a : f32[64]\n%x : ? = Relu(%a)\n%y : ? = Sum(%x";
   for (int i = 0; i < 15; i++) sum += ", %a";
@@ -141,6 +140,7 @@ TEST(MemoryPlan, AResultIsNotWrittenOverAnOperandThatALaterPieceReadsAgain) {
   EXPECT_FALSE(same_place(MemoryPlan(*g), *g, "x", "y"));
 }
 
+// The memory of a part must not be used before the memory of the whole.
 TEST(MemoryPlan, APartIsNotWrittenOverAnInputWhenTheWholeIsInUse) {
   const auto g = graph_of(R"(
     input %x : f32[1,16]
