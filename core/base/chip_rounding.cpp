@@ -25,8 +25,8 @@ double ChipRounding::next() {
   return static_cast<double>(z >> 32) * 0x1p-32;
 }
 
-// The neighbours of a number are multiples of the same power of two, except that the upper one may
-// be the next power of two.
+// Both neighbours of a number are multiples of the step of its binade: `lower` and `lower` + 1
+// steps, even if the upper one is the first number of the next binade.
 float ChipRounding::half_by_chance(float x) {
   const double magnitude = std::fabs(static_cast<double>(x));
   const int exponent = magnitude < 0x1p-14 ? -24 : std::ilogb(magnitude) - 10;

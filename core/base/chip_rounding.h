@@ -1,4 +1,4 @@
-// The chip's conversions of floats: to halves and to its 8-bit formats, by the documents.
+// The chip's conversions of floats to halves and to its 8-bit formats, as its documents state them.
 //
 // A number beyond the largest one becomes NaN (the chip's `nanoo` mode), or the largest one. An
 // infinity becomes NaN in both modes. Numbers are rounded to nearest, ties to even, or

@@ -53,7 +53,7 @@ uint64_t dtype_bytes(DType dtype, int64_t count);
 
 bool is_float(DType dtype);    // f64 f32 f16 bf16 and all f8 / f4
 bool is_integer(DType dtype);  // s* u*, not bool
-bool is_signed(DType dtype);
+bool is_signed(DType dtype);   // s* and every float, even f8e8m0, which has no sign
 inline bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::s8; }
 
 }  // namespace poprt

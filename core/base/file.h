@@ -16,9 +16,10 @@ namespace poprt {
 // used. If another process truncates the file, reading the bytes raises SIGBUS.
 class MappedFile {
  public:
-  // Throws not_found, permission_denied, invalid_argument (for a directory, device, pipe or socket)
-  // or resource_exhausted (too many open files, or the address space is too small), with the path
-  // in the message. `keeps_descriptor` keeps the file open for read().
+  // Throws not_found, permission_denied, invalid_argument (for a directory, device or pipe),
+  // resource_exhausted (too many open files, or the address space is too small), data_loss (an I/O
+  // error) or unknown (other errors of the system, such as ENXIO for a socket), with the path in
+  // the message. `keeps_descriptor` keeps the file open for read().
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
                                                 bool keeps_descriptor = false);
   ~MappedFile();
@@ -30,7 +31,7 @@ class MappedFile {
 
   // Copies the bytes at `offset`, which must be in the file as it was opened. Reading a whole file
   // costs less than mapping its pages. Requires `keeps_descriptor`. Throws data_loss if another
-  // process has truncated the file. Thread-safe.
+  // process has truncated the file or for an I/O error. Thread-safe.
   void read(uint64_t offset, std::span<std::byte> to) const;
 
  private:
@@ -56,7 +57,8 @@ std::filesystem::path resolve_links(std::filesystem::path path);
 
 // A file that is written completely or not at all. Until commit(), `path` keeps its contents;
 // commit() replaces it. If `path` is a symbolic link, the link stays and its target is replaced or
-// created.
+// created. This holds if the process dies, but not for a loss of power, because fsync() is not
+// called. The new file has the permissions of the umask, not those of the replaced file.
 //
 // The data goes to a file without a name (O_TMPFILE), so a process that dies leaves nothing. If the
 // file system does not support such files (or POPRT_NAMED_TEMPORARIES is set, for tests), the data
@@ -65,14 +67,16 @@ std::filesystem::path resolve_links(std::filesystem::path path);
 class AtomicFile {
  public:
   // Throws not_found or permission_denied, for example if the folder is missing,
-  // resource_exhausted (too many open files, or a full disk), and invalid_argument if `path` is a
-  // folder, device, pipe or socket. The message has the path.
+  // resource_exhausted (too many open files, or a full disk), invalid_argument if `path` is a
+  // folder, device, pipe or socket or if its links form a cycle, data_loss for an I/O error, and
+  // unknown for other errors of the system. The message has the path. The other functions throw the
+  // same errors of the system.
   explicit AtomicFile(std::filesystem::path path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  // Appends. Throws resource_exhausted if the disk is full.
+  // Appends. Throws resource_exhausted if the disk is full or the file becomes too large.
   void write(std::span<const std::byte> bytes);
   // Overwrites bytes that were written before.
   void write_at(uint64_t offset, std::span<const std::byte> bytes);
@@ -81,6 +85,8 @@ class AtomicFile {
   // once. This is a hint: errors appear when the bytes are written.
   void reserve(uint64_t bytes);
   uint64_t size() const { return size_; }
+  // Gives the file its name. May be called once, as the last function. If it throws, `path` keeps
+  // its contents.
   void commit();
 
  private:

@@ -1,5 +1,6 @@
-// The system calls by which threads sleep until a number changes. std::atomic's wait() yields the
-// processor for a while before it sleeps, so threads that sleep would lose their turn to it.
+// The system calls by which threads sleep until a number changes. They are used instead of wait()
+// of std::atomic, which yields the processor for a while before it sleeps: a thread that yields
+// would see a change before the threads that have slept longer.
 #pragma once
 
 #include <linux/futex.h>

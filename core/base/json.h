@@ -12,11 +12,12 @@
 
 namespace poprt {
 
-// Throws nlohmann::json::parse_error if the text is not JSON.
+// Throws nlohmann::json::parse_error if the text is not JSON or nests lists and objects deeper than
+// 1000, and nlohmann::json::out_of_range for a number beyond double, such as 1e400.
 nlohmann::json parse_json(std::string_view text);
 nlohmann::ordered_json parse_ordered_json(std::string_view text);  // keeps the order of keys
 
-// The same without exceptions: if the text is not JSON, is_discarded() of the result is true.
+// The same without exceptions: is_discarded() of the result is true where parse_json() throws.
 nlohmann::json try_parse_json(std::string_view text);
 nlohmann::ordered_json try_parse_ordered_json(std::string_view text);
 

@@ -13,7 +13,8 @@ namespace poprt {
 // nullopt for UNDEFINED and unknown numbers.
 std::optional<DType> dtype_from_onnx(int64_t number);
 
-// nullopt for types that ONNX does not have (the quarter formats of the IPU).
+// nullopt for DType::undefined and for types that ONNX does not have (the quarter formats of the
+// IPU).
 std::optional<int32_t> onnx_from_dtype(DType dtype);
 
 }  // namespace poprt

@@ -13,8 +13,10 @@ namespace poprt {
 float quarter_to_float(DType dtype, uint8_t code);
 
 // The nearest code; ties go to the even one. Overflow saturates if `saturate` is set, else it
-// becomes infinity, or NaN if the format has no infinity. f4e2m1, which has neither, always
-// saturates, and NaN becomes 0. f8e8m0 is encoded as by float_to_e8m0 with rounding up.
+// becomes infinity, or NaN if the format has no infinity. An infinity is an overflow, as in ONNX's
+// reference implementation (the table of operator Cast has NaN for the fnuz formats instead).
+// f4e2m1, which has neither infinity nor NaN, always saturates, and NaN becomes 0. f8e8m0 is
+// encoded as by float_to_e8m0 with rounding up.
 uint8_t float_to_quarter(DType dtype, float value, bool saturate);
 
 // Convert whole tensors from and to the IPU's formats (f8_143, f8_152). Encoding divides by 2^scale

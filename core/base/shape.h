@@ -16,7 +16,7 @@ inline constexpr int64_t kUnknownDim = -1;
 // dimension.
 int64_t element_count(std::span<const int64_t> shape);
 
-// True when no dimension is kUnknownDim.
+// True if no dimension is unknown or otherwise negative.
 bool is_static(std::span<const int64_t> shape);
 
 // For example "[2,3]"; an unknown dimension prints as "?".
@@ -27,7 +27,7 @@ std::string shape_string(std::span<const int64_t> shape);
 // shapes in the message.
 Shape broadcast_shapes(std::span<const int64_t> a, std::span<const int64_t> b);
 
-// Row-major strides in elements.
+// Row-major strides in elements of a static shape. Throws out_of_range if a product overflows.
 std::vector<int64_t> contiguous_strides(std::span<const int64_t> shape);
 
 // Maps an axis in [-rank, rank) to [0, rank). Throws invalid_argument.

@@ -77,12 +77,14 @@ class Tensor {
  public:
   Tensor() = default;
 
-  // Allocates zeroed memory.
+  // Allocates zeroed memory; for DType::string, use strings(). Throws out_of_range if the shape is
+  // not static or its size overflows, and resource_exhausted or std::bad_alloc without memory.
   static Tensor zeros(DType dtype, Shape shape);
   // Refers to existing bytes; `owner` is kept alive as long as any copy exists. Throws data_loss if
-  // `bytes` is not the size that the type and the shape need.
+  // `bytes` is not the size that the type and the shape need, and out_of_range like zeros().
   static Tensor view(DType dtype, Shape shape, const void* data, uint64_t bytes,
                      std::shared_ptr<const void> owner);
+  // strings() and of() throw invalid_argument if the shape needs another number of values.
   static Tensor strings(Shape shape, std::vector<std::string> values);
 
   template <class T>
@@ -110,7 +112,8 @@ class Tensor {
   void* mutable_data() { return const_cast<void*>(data_.get()); }
   const std::vector<std::string>& string_values() const { return *strings_; }
 
-  // The same bytes with another shape of the same element count.
+  // The same bytes with another shape of the same element count. Throws invalid_argument if the
+  // count differs.
   Tensor reshaped(Shape shape) const;
 
   // Typed access. Throws internal if T is not the element type.
@@ -125,7 +128,8 @@ class Tensor {
     return {static_cast<T*>(mutable_data()), static_cast<size_t>(count())};
   }
 
-  // Any tensor of bool or integers as int64. Throws invalid_argument for other types.
+  // Any tensor of bool or integers as int64; u64 from 2^63 becomes negative. Throws
+  // invalid_argument for other types.
   std::vector<int64_t> to_int64s() const;
   // Any numeric tensor, including sub-byte and f8 types, as doubles. Throws invalid_argument
   // otherwise.

@@ -205,8 +205,8 @@ class ThreadPool::Workers {
   std::vector<Slot> slots_;
   // The slots of current runs.
   alignas(64) std::atomic<uint64_t> busy_{0};
-  // Changes when more workers are needed. Workers sleep on it (futex); sequentially consistent with
-  // `sleepers_` and `busy_`.
+  // Changes when a run begins or ends and workers are needed afterwards, and when the workers stop.
+  // Workers sleep on it (futex); sequentially consistent with `sleepers_` and `busy_`.
   std::atomic<uint32_t> epoch_{0};
   std::atomic<uint32_t> sleepers_{0};
   std::atomic<bool> stopping_{false};
@@ -261,7 +261,7 @@ int64_t ThreadPool::Workers::work(uint64_t busy, int worker) noexcept {
   return 0;
 }
 
-// Spins for a while. Returns whether workers are needed.
+// Spins for a while. Returns whether `epoch_` has changed meanwhile.
 bool ThreadPool::Workers::linger(uint32_t seen) const noexcept {
   const auto end = std::chrono::steady_clock::now() + kBetweenRuns;
   do {

@@ -37,7 +37,7 @@ class ThreadPool {
   // Calls fn(context, begin, end, worker) for disjoint ranges that cover [0, tasks), on the caller
   // (worker 0) and the awake workers; returns when all calls have returned. The assignment of
   // ranges to threads is not fixed, but worker i gets approximately the i-th of equal shares if all
-  // are equally fast.
+  // are equally fast. Outside of a run the caller executes all tasks.
   using Fn = void (*)(void* context, int64_t begin, int64_t end, int worker) noexcept;
   void parallel_for(int64_t tasks, Fn fn, void* context) noexcept;
 

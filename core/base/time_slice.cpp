@@ -22,7 +22,7 @@ struct Attributes {
 static_assert(sizeof(Attributes) == 48);
 
 constexpr uint64_t kResetOnFork = 1;
-constexpr uint64_t kShort = 100'000;  // the smallest value that the kernel accepts
+constexpr uint64_t kShort = 100'000;  // in ns; the kernel raises smaller values to this one
 
 }  // namespace
 
