@@ -42,8 +42,8 @@ uint64_t crc_word(const std::byte* from) {
 
 #if defined(__x86_64__)
 // The instruction takes three cycles and a new one starts in each cycle, so three lanes of bytes
-// are three times as fast as one. The state after two lanes is that after the first lane and as
-// many zeros, xor that of the second lane alone.
+// are three times as fast as one. The state is linear: after lanes A and B it is the state after A
+// and a lane of zeros, xor the state after B that began with state 0.
 constexpr size_t kLaneBytes = 4096;
 
 // The product of two polynomials modulo that of the checksum, in reverse order of bits.

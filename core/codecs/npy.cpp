@@ -112,7 +112,8 @@ struct Header {
   fail(ErrorCode::invalid_argument, "'{}' is no usable .npy file: {}", path, why);
 }
 
-// Accepts exactly these keys, each once, as NumPy does.
+// Refuses unknown and repeated keys, as NumPy does. A missing key is refused where its value is
+// needed.
 void check_keys(std::string_view header, const std::string& path) {
   std::vector<std::string_view> left = {"descr", "fortran_order", "shape"};
   for (const std::string_view key : header_keys(header)) {

@@ -200,7 +200,9 @@ class Unpickler {
     push(make(Kind::bytes));
     top().bytes = take(size);
   }
-  // The depth is bounded. A cycle only keeps its memory, which the destructor frees.
+  // Refuses values that are nested deep. A container that grows after it was put into another is
+  // not counted again; that is safe, because no function recurses into values. A cycle only keeps
+  // its memory, which the destructor frees.
   void hold(Value& to, std::vector<Ref> items) {
     constexpr int kMostDepth = 32;
     for (const Ref& v : items) to.depth = std::max(to.depth, v->depth + 1);
