@@ -1,7 +1,9 @@
 // Writes the graph IR as ONNX models.
 //
 // Importing the result returns the same graph: equal nodes, attributes, names, types, opsets and
-// tensor bytes. Weights are written directly from their tensors, without a copy. Equal graphs and
+// tensor bytes, except that a value of a subgraph gets a suffix if another graph of the model has
+// its name. Constants of the outermost graph are written directly from their tensors, without a
+// copy; those of subgraphs and attributes are copied into the message. Equal graphs and
 // options give equal bytes. A value without a known element type is written without a type; ONNX
 // does not accept that for graph inputs and outputs, so types should be inferred first. If several
 // nodes of a graph have one name, all but the first get a suffix, because ONNX Runtime refuses
@@ -27,11 +29,12 @@ struct ExportOptions {
   uint64_t external_threshold = 1024;
 };
 
-// The IR version is the one that introduced the newest imported opset. It is at least 4 (earlier
-// versions require that constants are graph inputs) and at least that of the imported model
-// ("ir_version" in metadata). Throws unimplemented for element types that ONNX does not have (the
-// quarter formats of the IPU), and not_found, permission_denied or resource_exhausted if a file
-// cannot be written; then no file is created.
+// The IR version is the one that introduced the imported opset of ai.onnx. It is at least 4
+// (earlier versions require that constants are graph inputs) and at least that of the imported
+// model ("ir_version" in metadata). Throws unimplemented for element types that ONNX does not have
+// (the quarter formats of the IPU), resource_exhausted if the part that cannot be external data is
+// larger than 2 GiB, and the errors of AtomicFile if a file cannot be written. After an error the
+// file of the model is unchanged, but the file of the external data may have been replaced.
 void export_file(const ir::Graph& graph, const std::filesystem::path& path,
                  const ExportOptions& options = {});
 

@@ -52,9 +52,8 @@ class ExternalFiles {
   }
 
   // Compares the SHA-1 of the whole file with `checksum`, 40 hexadecimal digits. Throws data_loss
-  // if they differ, invalid_argument for another text, and else like read(); a missing file that
-  // becomes zeros is not compared. Computes the
-  // SHA-1 of a file once.
+  // if they differ, invalid_argument for another text, and otherwise like read(). A missing file
+  // that becomes zeros is not compared. The SHA-1 of a file is computed once.
   void check(std::string_view location, std::string_view checksum);
 
  private:

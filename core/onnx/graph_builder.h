@@ -17,7 +17,8 @@
 
 namespace poprt::onnx {
 
-// A negative dimension becomes unknown. Throws invalid_argument for unknown element types.
+// A negative dimension becomes unknown. Throws invalid_argument for unknown element types and more
+// than kMaxRank dimensions, and out_of_range if the size of the known dimensions overflows.
 ir::ValueType value_type(const ::onnx::TypeProto& type);
 
 // The name of the graph, or "graph".
@@ -80,7 +81,10 @@ class GraphBuilder {
   std::string graph_name(std::string_view name, const Context& context);
   std::string unused_name(std::string stem);
   void check_opset(const std::string& domain, const std::string& op, const Context& context);
-  // Returns the opset for a domain that neither the model nor the current function imports.
+  // Returns the opset for a domain that the current function or, outside of functions, the model
+  // does not import: that of the model if it imports or already assumes one, else an assumed one.
+  // Throws invalid_argument if there is none, if an assumed one is an error (`strict`), or if a
+  // function does not import ai.onnx.
   int64_t assume_opset(const std::string& domain, const Context& context);
   // Throws invalid_argument if a type is invalid or contradicts an earlier declaration.
   static void add_type(const ::onnx::ValueInfoProto& info, Types& types);

@@ -5,15 +5,17 @@
 // * Initializers and Constant nodes become constants of their graph, even if they are listed as
 //   inputs. Functions disappear.
 // * An omitted optional output gets a name that begins with kOmittedName.
-// * A value of a subgraph with the name of a value of an outer graph is renamed.
+// * A value of a subgraph with the name of an earlier value of an outer graph is renamed.
 // * An output of a subgraph that belongs to an outer graph gets an Identity node.
 // * Nodes are in topological order. Doc strings of nodes and values are dropped.
 // * A value that is not a tensor (sequence, optional, map) has an unknown type.
 // * A graph input that is a sequence or an optional of tensors becomes a node poprt.ContainerInput
-//   with these attributes: kind ("sequence", "optional", "optional_sequence"), dtype and shape of
-//   the elements (no shape if the rank is unknown), and the position among the graph's inputs.
+//   with these attributes: kind ("sequence", "optional", "optional_sequence"), element (the DType
+//   of the elements), shape (of the elements; absent if the rank is unknown), and position (among
+//   the graph's inputs that are not initializers).
 // * A negative dimension becomes unknown. An If without outputs disappears.
-// * For a domain without an opset import, an opset is assumed (onnx/assumed_opset.h).
+// * For a domain without an opset import, an opset is assumed (onnx/assumed_opset.h), unless
+//   ImportOptions::strict is set.
 //
 // Graph::metadata has "ir_version", "producer_name", "producer_version", "domain", "model_version",
 // "doc_string", "graph.doc_string", the entries of the model as "prop.KEY", and the declared types
@@ -48,11 +50,12 @@ struct ImportOptions {
 
 // Throws not_found for a missing file, permission_denied if a file may not be read,
 // invalid_argument if the file is not an ONNX model or is invalid, data_loss for truncated or
-// inconsistent contents, unimplemented for features that are not supported, and resource_exhausted
-// beyond the limits of limits.h. The message begins with the path and contains the graph, the node
-// or tensor, and the field. Weights are not copied: tensors refer to memory that the importer or
-// protobuf has filled or, without `copy`, to the mapped external file, which must not be truncated
-// while they live: reading a missing page raises SIGBUS. Thread-safe.
+// inconsistent contents, out_of_range for shapes whose size overflows, unimplemented for features
+// that are not supported, and resource_exhausted beyond the limits of limits.h and for too many
+// open files. The message begins with the path and contains the graph, the node or tensor, and the
+// field. Weights are not copied: tensors refer to memory that the importer or protobuf has filled
+// or, without `copy`, to the mapped external file, which must not be truncated while they live:
+// reading a missing page raises SIGBUS. Thread-safe.
 std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
                                        const ImportOptions& options = {});
 

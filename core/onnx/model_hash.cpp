@@ -75,8 +75,9 @@ class Locations {
   std::map<std::string, std::vector<ModelFile::Part>> found_;
 };
 
-// Sorts the parts of a file, cuts them at its end, and joins those with small gaps. Small gaps at
-// the beginning and the end of the file are joined, too.
+// Sorts the parts of a file, cuts them at its end, and joins those with small gaps. A small gap at
+// the beginning or the end of the file becomes a part of its neighbour. For example, parts [128,
+// 4096) and [4160, 9000) of a file of 9001 bytes become [0, 9001).
 std::vector<ModelFile::Part> joined_parts(std::vector<ModelFile::Part> parts, uint64_t size) {
   std::ranges::sort(parts, {}, &ModelFile::Part::begin);
   std::vector<ModelFile::Part> joined;
@@ -101,7 +102,8 @@ std::vector<ModelFile::Part> joined_parts(std::vector<ModelFile::Part> parts, ui
 std::vector<ModelFile> files_of(std::span<const std::byte> bytes,
                                 const std::optional<std::filesystem::path>& directory,
                                 bool allow_links, bool copy) {
-  // A file of another kind may have any size, and another thread may import it at the same time.
+  // Refuses a file of another kind here, because it may have any size, and the import, which also
+  // refuses it, may run at the same time on another thread.
   check_message(bytes, kModelTags, "ONNX model");
   Locations locations;
   // Parsing copies the weights. Most models have no external data; then the key of an external

@@ -8,7 +8,8 @@
 namespace poprt::onnx {
 namespace {
 
-// Joins the lines of a paragraph. Indented lines (code, lists) stay separate.
+// Joins the lines of a paragraph and removes their indentation. Indented lines (code, lists) stay
+// separate.
 std::string joined(std::string_view text) {
   std::string out;
   bool apart = true;

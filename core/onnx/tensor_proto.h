@@ -11,8 +11,8 @@ namespace poprt::onnx {
 // Moves the payload out of `proto` if possible, so that the tensor refers to it without a copy:
 // raw_data and typed fields of the same width are moved, and external data is mapped. It copies
 // strings, and other data only to convert or to align it. Throws data_loss if payload and shape
-// disagree, invalid_argument for a malformed message, unimplemented for segments, and the errors of
-// ExternalFiles.
+// disagree, invalid_argument for a malformed message, out_of_range if the size of the shape
+// overflows, unimplemented for segments, and the errors of ExternalFiles.
 Tensor take_tensor(::onnx::TensorProto& proto, ExternalFiles& files);
 
 // Returns the dense form of a sparse tensor; otherwise like take_tensor. Throws resource_exhausted
