@@ -106,8 +106,9 @@ std::optional<std::string> describe_control(std::string_view kernel, std::span<c
 std::optional<Control> control_of(std::string_view kernel);
 
 // Returns a position for each instruction: the other end of its region, or its own position if it
-// neither begins nor ends a region. Throws data_loss if regions do not match or nest too deep, or
-// if a control instruction has wrong operands or integers.
+// neither begins nor ends a region. The shapes of the buffers must be valid. Throws data_loss if
+// regions do not match or nest deeper than kMaxControlDepth, or if a control instruction has wrong
+// operands or integers.
 std::vector<uint32_t> match_regions(const Program& program, const std::vector<Instruction>& list,
                                     std::string_view flow);
 

@@ -49,7 +49,8 @@ struct Variant {
 
 struct Linked {
   Program program;
-  // Copies of parts of the variants' `weights`. The variants' weights must live as long.
+  // They copy parts of Variant::weights when they are filled, so these must live as long. The
+  // weights of variants with `load` are copied when they are linked.
   std::vector<Weight> weights;
   // The tables of all variants.
   std::vector<NarrowWeights> narrow;
@@ -57,7 +58,8 @@ struct Linked {
 
 // Links variants whose anchors are separate, and appends the input `index`. Throws invalid_argument
 // (no variants, a duplicate name of an anchor, a variant that has variants itself), unimplemented
-// (a variant for several IPUs, and one with load or save programs) and data_loss.
+// (a variant with load or save programs, if any variant is for several IPUs), data_loss and the
+// exceptions of Variant::load.
 Linked link_graphs(std::span<const Variant> variants);
 
 // Links variants of one model at several shapes. They share anchors; each anchor is as large as the

@@ -39,7 +39,7 @@ int width_of(DType dtype) {
 }
 
 // All values are finite, so one multiplication by a power of two corrects the bias of the exponent.
-// It also handles subnormal numbers.
+// It also handles subnormal halves, unless the thread flushes subnormal floats.
 float widen_half(uint16_t bits) {
   const uint32_t magnitude = static_cast<uint32_t>(bits & 0x7fffu) << 13;
   const float value = std::bit_cast<float>(magnitude) * 0x1p112f;
@@ -57,8 +57,8 @@ bool Narrowing::add(std::span<const float> values) {
       continue;
     }
     const int exponent = static_cast<int>(magnitude >> 23);
-    if (exponent == 255 ||
-        exponent == 0) {  // not finite, or smaller than any narrow type represents
+    // Not finite, or subnormal. bf16 represents some subnormal numbers, but kernels flush them.
+    if (exponent == 255 || exponent == 0) {
       broken_ = true;
       return false;
     }

@@ -72,18 +72,19 @@ struct Program {
 };
 
 // Throws data_loss, with the instruction or buffer and the error in the message, unless every index
-// is in range, every buffer is inside its space, large enough for its type and shape and aligned
-// for its type, no instruction uses an operand of an unknown space, regions match
-// (match_regions()), and no size overflows. It does not check the arguments of kernels.
+// is in range, every buffer is inside a known space, large enough for its type and shape and
+// aligned for its type, the values of inputs are inside the weights, the state is inside the arena,
+// regions match (match_regions()), and no size overflows. It does not check the arguments of
+// kernels.
 void verify(const Program& program);
 
 // Returns the integers and floats of an instruction as text, for example " n=4 scale=0.5".
 using NumbersText = std::function<std::string(
     std::string_view kernel, std::span<const int64_t> ints, std::span<const float> floats)>;
 
-// Human-readable listing, stable across runs. `numbers_text` prints the numbers of kernels, whose
-// fields this layer does not know: pass kernels::describe_call. Without it they are plain lists.
-// The numbers of control instructions have the names of program/control.h.
+// Human-readable listing of a verified program, stable across runs. `numbers_text` prints the
+// numbers of kernels, whose fields this layer does not know: pass kernels::describe_call. Without
+// it they are plain lists. The numbers of control instructions have the names of program/control.h.
 std::string to_string(const Program& program, const NumbersText& numbers_text = {});
 
 }  // namespace poprt::program

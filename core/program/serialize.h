@@ -36,9 +36,10 @@ using Sink = std::function<void(std::span<const std::byte>)>;
 // Writes the payload from beginning to end. The calling thread and another one compute the weights,
 // each in a buffer that grows to its largest weight; they take turns to call `sink`. Gaps between
 // weights are filled with zeros. The records in `narrow` are stored in their narrow type; an entry
-// must cover whole records. Equal programs and weights give equal bytes. Throws invalid_argument if
-// weight records overlap or are outside of `program.weights_bytes`, data_loss if the program does
-// not verify, and the exceptions of `sink` and of the fill functions.
+// has the place of exactly one record. Equal programs and weights give equal bytes. Throws
+// invalid_argument if weight records overlap, are outside of `program.weights_bytes` or differ from
+// the entry of `narrow` at their place, data_loss if the program or `narrow` is invalid, and the
+// exceptions of `sink` and of the fill functions.
 void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights,
                       const Notes& notes = {}, std::span<const NarrowWeights> narrow = {});
 // The same into memory: `extend` appends zeros to the payload and returns them. The weights are
@@ -67,8 +68,8 @@ struct LoadedProgram {
 LoadedProgram read_executable(std::span<const std::byte> payload,
                               std::shared_ptr<const void> owner);
 // The same for a payload that without_weights() returned: `weights` are the missing weights, as
-// weights_of() returned them, and `owner` keeps them alive, too. They must be empty for a payload
-// that has its weights. Throws data_loss otherwise.
+// weights_of() returned them, and `owner` keeps them alive, too. Throws data_loss if they have
+// another size. A payload that has its weights is read without them.
 LoadedProgram read_executable(std::span<const std::byte> payload,
                               std::span<const std::byte> weights,
                               std::shared_ptr<const void> owner);
@@ -80,7 +81,8 @@ inline constexpr uint64_t kPackageBytes = 128;
 std::string package_of(std::span<const std::byte> payload);
 
 // without_weights() returns the payload without its weights. weights_of() returns these weights, in
-// the form in which the payload stores them. Both throw data_loss.
+// the form in which the payload stores them. Both throw data_loss and failed_precondition like
+// read_executable().
 std::span<const std::byte> weights_of(std::span<const std::byte> payload);
 std::vector<std::byte> without_weights(std::span<const std::byte> payload);
 

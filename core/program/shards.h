@@ -56,7 +56,7 @@ struct Shards {
   std::vector<Transfer> transfers;
   bool pipelined = false;
   int64_t ipus = 1;             // 1 + the largest number of an IPU
-  uint64_t transfer_bytes = 0;  // offset at which the memory of the shards begins
+  uint64_t transfer_bytes = 0;  // end of the places of transfers; shards are at or after it
 };
 
 // False for a program for one IPU.
@@ -69,7 +69,8 @@ int64_t ipus_of(const Program& program);
 // The contents of the blob kShards.
 std::string note_of_shards(const Program& program);
 
-// The bytes of all weights that the instructions of a shard read.
+// The bytes of all weights that the instructions of a shard read. Buffers at equal offsets count
+// once; overlapping buffers at other offsets count separately.
 uint64_t weights_bytes(const Program& program, const Shard& shard);
 
 // The program of one IPU: the instructions and memory of one shard. Its anchors are those of the

@@ -41,7 +41,7 @@ class WeightForm {
     static_assert(std::is_empty_v<Make> || std::equality_comparable<Make>);
   }
 
-  // The unchanged bytes of `tensor`, of any type and shape.
+  // The unchanged bytes of `tensor`, of any shape and any type that has bytes (not string).
   static WeightForm plain(const Tensor& tensor);
 
   void fill(Bytes to) const { make_->fill(from_, to); }
