@@ -35,7 +35,7 @@ pb::ModelProto if_model(const std::function<void(pb::GraphProto&)>& then_body) {
   return model;
 }
 
-// No node can read its results.
+// No node can read its result, so it disappears.
 TEST(Import, AConstantWithoutAName) {
   pb::ModelProto model = relu_model();
   pb::NodeProto& n = add_node(*model.mutable_graph(), "Constant", {}, {""});

@@ -175,7 +175,7 @@ TEST(SplitModel, ImportsChangedModelsLikeProtobuf) {
     changed[at] = static_cast<char>(random());
     const auto whole = imported(changed + padding), parts = imported(changed);
     errors += !whole.starts_with("of_");
-    // Positions in messages of damage depend on the size.
+    // Messages about damage contain positions, which depend on the size.
     if (whole.find("at byte") != whole.npos) continue;
     EXPECT_EQ(parts, whole) << at;
   }

@@ -11,7 +11,8 @@
 namespace poprt::program {
 namespace {
 
-// y = copy of x, through the arena, past weights of 128 bytes whose first is `mark`, and 64 shared.
+// y is a copy of x that is made in the arena. The weights are 128 bytes of `mark` and 64 bytes of
+// 99, which all models share. A table may follow them.
 struct Model {
   explicit Model(int64_t n, int mark, uint64_t state = 0, uint64_t table = 0) {
     Builder b;
@@ -200,7 +201,7 @@ TEST(Link, NarrowWeightsOfAPartAreNotKept) {
   EXPECT_TRUE(link_graphs(variants).narrow.empty());
 }
 
-// Each dimension has its greatest size of all branches.
+// Each dimension has its greatest size of all variants.
 TEST(Link, BucketsHaveTheGreatestOfEachDimension) {
   Model a(12, 1), b(12, 1), c(12, 1);
   a.loaded.program.inputs[0].shape = {12, 1, 1};

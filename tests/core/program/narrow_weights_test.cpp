@@ -123,7 +123,7 @@ TEST(Narrowing, MovesEightBitsBySixtyFourAtMost) {
   EXPECT_EQ(form(0x1.ffcp-14f), std::pair(DType::f16, 0));
   EXPECT_EQ(form(0x1.ffcp-15f), std::pair(DType::undefined, 0));
   EXPECT_EQ(form(0x1.ffep0f), std::pair(DType::undefined, 0));
-  // Values below the least exponent of a float are ignored.
+  // No narrow type is used for subnormal floats.
   EXPECT_EQ(form(0x1p-126f), std::pair(DType::bf16, 0));
   EXPECT_EQ(form(0x1p-127f), std::pair(DType::undefined, 0));
 }

@@ -433,7 +433,7 @@ TEST(Serialize, WeightsMayLieElsewhere) {
   EXPECT_EQ(apart.weights.size(), expected.weights.size());
   EXPECT_EQ(std::memcmp(apart.weights.data(), expected.weights.data(), weights.size()), 0);
   EXPECT_EQ(apart.program.weights_bytes, expected.program.weights_bytes);
-  // Without them, or with others, it is no program.
+  // It cannot be read without its weights or with fewer of them.
   EXPECT_EQ(code_of(program.bytes), ErrorCode::data_loss);
   EXPECT_THROW(read_executable(program.bytes, weights.first(weights.size() - 1), nullptr), Error);
   // A payload with its own weights uses them.
