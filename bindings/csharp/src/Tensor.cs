@@ -97,12 +97,17 @@ namespace Poprt
             return Name + " " + DataTypeName + "[" + string.Join(",", shape) + "]";
         }
 
+        private static long Bits(Anchor anchor)
+        {
+            return poprt_raw.raw_dtype_bits((int)anchor.DataType);
+        }
+
         /// <summary>The type as which elements of an array are passed to an anchor.</summary>
         private static DataType TypeOf(Type element, Anchor anchor)
         {
             if (anchor != null && element != typeof(byte) && anchor.Takes(element)) return anchor.DataType;
             if (anchor != null && element == typeof(byte) && anchor.DataType != DataType.Bool
-                && anchor.DataType != DataType.S8 && anchor.ByteSize <= anchor.ElementCount) return anchor.DataType;
+                && anchor.DataType != DataType.S8 && Bits(anchor) <= 8) return anchor.DataType;
             if (element == typeof(float)) return DataType.F32;
             if (element == typeof(double)) return DataType.F64;
             if (element == typeof(sbyte)) return DataType.S8;
@@ -123,20 +128,30 @@ namespace Poprt
             if (value == null) throw new ArgumentException("input '" + name + "': expected an array, given null");
             DataType type = TypeOf(value.GetType().GetElementType(), anchor);
             byte[] copy = BytesOf(value);
-            GCHandle pin = GCHandle.Alloc(copy.Length == 0 ? new byte[1] : copy, GCHandleType.Pinned);
             int rank = value.Rank;
             long* dimensions = stackalloc long[rank];
             for (int d = 0; d < rank; d++) dimensions[d] = value.GetLongLength(d);
             // The parts of complex numbers are the last dimension.
             if ((type == DataType.C64 || type == DataType.C128) && dimensions[rank - 1] == 2) rank--;
+            // .NET has no array without dimensions, so a scalar is an array of one element.
+            if (anchor != null && anchor.Shape.Count == 0 && rank == 1 && value.Length == 1) rank = 0;
             // Bytes of packed elements have no shape to compare.
-            if (anchor != null && type == anchor.DataType && anchor.ByteSize < anchor.ElementCount)
+            if (anchor != null && type == anchor.DataType && Bits(anchor) < 8)
             {
                 type = DataType.Undefined;
                 rank = 0;
             }
-            tensors.add(name, pin.AddrOfPinnedObject().ToInt64(), copy.Length, (int)type, dimensions, rank);
-            return pin;
+            GCHandle pin = GCHandle.Alloc(copy.Length == 0 ? new byte[1] : copy, GCHandleType.Pinned);
+            try
+            {
+                tensors.add(name, pin.AddrOfPinnedObject().ToInt64(), copy.Length, (int)type, dimensions, rank);
+                return pin;
+            }
+            catch
+            {
+                pin.Free();
+                throw;
+            }
         }
 
         private static byte[] BytesOf(Array value)

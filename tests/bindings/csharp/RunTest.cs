@@ -538,14 +538,44 @@ public sealed class RunTest
         }
     }
 
-    private static ModelRunner OnDemand(CompilerOptions options, RuntimeConfig config = null)
+    private static ModelRunner OnDemand(CompilerOptions options, RuntimeConfig config = null,
+        string model = "affine.onnx")
     {
         options.CachePath = System.IO.Path.Combine(folder, Guid.NewGuid().ToString());
         options.EnableEngineCaching = true;
         config = config ?? new RuntimeConfig();
         config.Threads = 1;
-        using (Executable executable = Executable.Load(Path("affine.onnx"), options))
+        using (Executable executable = Executable.Load(Path(model), options))
             return new ModelRunner(executable, config);
+    }
+
+    [Test]
+    public void InputsMayHaveSeveralVariableDimensionsOrNone()
+    {
+        using (ModelRunner runner = OnDemand(new CompilerOptions(), null, "scaled.onnx"))
+        {
+            var x = new float[,] { { 1, 2, 3 }, { 4, 5, 6 } };
+            Tensor y = runner.Run(new Dictionary<string, Array> { { "x", x }, { "s", new float[] { 3 } } })["y"];
+            Assert.That(y.Shape, Is.EqualTo(new long[] { 2, 3 }));
+            Assert.That(y.Span<float>().ToArray(), Is.EqualTo(new float[] { 3, 6, 9, 12, 15, 18 }));
+            Fails(ErrorCode.InvalidArgument,
+                () => runner.Run(new Dictionary<string, Array> { { "x", x }, { "s", new float[] { 3, 4 } } }), "s");
+        }
+    }
+
+    [Test]
+    public void RefusedInputsAreReleased()
+    {
+        using (ModelRunner runner = AffineRunner())
+        {
+            var large = new float[1024, 1024];
+            Action refused = () => Assert.Catch(() => runner.Run(new[]
+                { new KeyValuePair<string, Array>(null, large) }));
+            refused();
+            long before = GC.GetTotalMemory(true);
+            for (int i = 0; i < 50; i++) refused();
+            Assert.That(GC.GetTotalMemory(true) - before, Is.LessThan(20 * 4 * 1024 * 1024));
+        }
     }
 
     private static void CheckRows(ModelRunner runner, int rows)

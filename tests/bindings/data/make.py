@@ -30,6 +30,10 @@ def affine(name, dtype, numpy_dtype, x, y):
 
 affine("affine", TensorProto.FLOAT, numpy.float32, "x", "y")
 affine("half", TensorProto.FLOAT16, numpy.float16, "x", "y")
+# Two variable dimensions, and a number: y = x s.
+save("scaled", [helper.make_node("Mul", ["x", "s"], ["y"])],
+     [value("x", TensorProto.FLOAT, ["N", "M"]), value("s", TensorProto.FLOAT, [])],
+     [value("y", TensorProto.FLOAT, ["N", "M"])])
 # Names beyond ASCII and beyond the Basic Multilingual Plane.
 affine("unicode", TensorProto.FLOAT, numpy.float32, "størrelse", "ut_\N{ROCKET}")
 # Two inputs and two outputs of different types and shapes: rows = table[ids], next = ids + 1.
