@@ -65,7 +65,8 @@ type RunnerOptions struct {
 	IsBatchSizeTimeoutEnabled bool
 	// BatchTimeouts is IsBatchSizeTimeoutEnabled by its older name: only one of them may be set. Since 0.1.
 	BatchTimeouts bool
-	// How long a batch waits, from its first row until it is padded. 0: never. Since 1.0.
+	// How long a batch waits, from its first row until it is padded. With it, the default of timeout has no effect. 0:
+	// never. Since 1.0.
 	BatchSizeTimeout time.Duration
 	// BatchTimeout is BatchSizeTimeout by its older name: only one of them may be set. Since 0.1.
 	BatchTimeout time.Duration

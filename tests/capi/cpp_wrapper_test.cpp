@@ -507,6 +507,32 @@ TEST(CppWrapper, ServesBatchesOfAnySize) {
   EXPECT_THROW(r.wait(), Error);
 }
 
+TEST(CppWrapper, ATimeoutOfBatchesIsNotShortenedByTheDefault) {
+  RuntimeConfig config;
+  config.batchingDim = 0;
+  config.isBatchSizeTimeoutEnabled = true;
+  config.batchSizeTimeoutNS = std::chrono::hours(1);
+  ModelRunner runner(DATA "/copies.popef", config);
+  std::vector<float> x(1, 2.f), y(1), c(1);
+  Request r = runner.submit({{"x", {x.data(), 4}}}, {{"y", {y.data(), 4}}, {"c", {c.data(), 4}}});
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_TRUE(r.cancel()) << "the batch must wait for more rows";
+}
+
+TEST(CppWrapper, RefusesANegativeNumberOfReplicas) {
+  poprt_runner_options options{};
+  options.struct_size = sizeof options;
+  options.replication_factor = -1;
+  poprt_executable* executable = nullptr;
+  detail::check(poprt_executable_open(DATA "/copies.popef", &executable));
+  poprt_runner* runner = nullptr;
+  poprt_error* error = poprt_runner_create(executable, &options, &runner);
+  ASSERT_TRUE(error);
+  EXPECT_EQ(poprt_error_get_code(error), POPRT_INVALID_ARGUMENT);
+  poprt_error_free(error);
+  poprt_executable_free(executable);
+}
+
 TEST(CppWrapper, HasTheOtherRunners) {
   Client k;
   {

@@ -69,7 +69,8 @@ namespace Poprt
         /// <summary>Whether the timeouts of batches and of steps are used. Default: false. Since 0.1.</summary>
         public bool IsBatchSizeTimeoutEnabled { get; set; }
 
-        /// <summary>How long a batch waits, from its first row until it is padded. Zero: never. Since 0.1.</summary>
+        /// <summary>How long a batch waits, from its first row until it is padded. With it, the default of timeout has
+        /// no effect. Zero: never. Since 0.1.</summary>
         public TimeSpan BatchSizeTimeout { get; set; }
 
         /// <summary>How long a step waits, from its first complete batch until it runs without the missing batches.

@@ -225,7 +225,8 @@ class RuntimeConfig(RunnerConfig):
     #: Whether a batch is padded only while a caller waits for one of its requests or has given a callback for it. This
     #: also records tracepoints. Since 0.1.
     flush_on_waiting_outputs: bool = False
-    #: How long a batch waits, from its first row until it is padded. Nanoseconds, or a ``timedelta``. Since 0.1.
+    #: How long a batch waits, from its first row until it is padded. With it, the default of timeout has no effect.
+    #: Nanoseconds, or a ``timedelta``. Since 0.1.
     batch_size_timeout_ns: Union[int, datetime.timedelta] = INT64_MAX
     #: How long a step waits, from its first complete batch until it runs without the missing batches. Nanoseconds, or a
     #: ``timedelta``. Since 0.1.

@@ -106,8 +106,8 @@ typedef struct poprt_runner_options {
   int32_t flush_on_waiting_outputs;
   /* Whether the timeouts of batches and of steps are used. Non-zero: yes. Since 0.1. */
   int32_t is_batch_size_timeout_enabled;
-  /* How long a batch waits, from its first row until it is padded. 0: never. Nanoseconds. Since
-   * 0.1. */
+  /* How long a batch waits, from its first row until it is padded. With it, the default of timeout
+   * has no effect. 0: never. Nanoseconds. Since 0.1. */
   int64_t batch_size_timeout_ns;
   /* How long a step waits, from its first complete batch until it runs without the missing batches.
    * 0: never. Nanoseconds. Since 0.1. */

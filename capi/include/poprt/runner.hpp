@@ -113,7 +113,8 @@ struct RuntimeConfig {
   // Whether a batch is padded only while a caller waits for one of its requests or has given a
   // callback for it. This also records tracepoints. Since 0.1.
   bool flushOnWaitingOutputs = false;
-  // How long a batch waits, from its first row until it is padded. Nanoseconds. Since 0.1.
+  // How long a batch waits, from its first row until it is padded. With it, the default of timeout
+  // has no effect. Nanoseconds. Since 0.1.
   Nanoseconds batchSizeTimeoutNS = kNever;
   // How long a step waits, from its first complete batch until it runs without the missing batches.
   // Nanoseconds. Since 0.1.
@@ -219,7 +220,8 @@ struct ModelRunnerConfig {
   // Whether a batch is padded only while a caller waits for one of its requests or has given a
   // callback for it. This also records tracepoints. Since 0.1.
   bool flush_on_waiting_outputs = false;
-  // How long a batch waits, from its first row until it is padded. Since 0.1.
+  // How long a batch waits, from its first row until it is padded. With it, the default of timeout
+  // has no effect. Since 0.1.
   std::chrono::nanoseconds batch_size_timeout_ns = kNever;
   // How long a step waits, from its first complete batch until it runs without the missing batches.
   // Since 0.1.

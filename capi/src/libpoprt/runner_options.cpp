@@ -64,10 +64,15 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
       duration(o.batch_size_timeout_ns, RunnerConfig::kNever, RunnerConfig::kNever);
   c.data_parallel_timeout =
       duration(o.data_parallel_timeout_ns, RunnerConfig::kNever, RunnerConfig::kNever);
+  // The default of `timeout` would be shorter than most timeouts of batches.
+  if (o.timeout_ns == 0 && c.is_batch_size_timeout_enabled && o.batch_size_timeout_ns != 0)
+    c.timeout = std::chrono::nanoseconds(0);
   if (o.request_tracepoints_buffer_size)
     c.request_tracepoints_buffer_size =
         static_cast<size_t>(std::max<int64_t>(o.request_tracepoints_buffer_size, 0));
-  if (o.replication_factor) c.replication_factor = o.replication_factor;
+  if (o.replication_factor)
+    c.replication_factor =
+        static_cast<int>(not_negative(o.replication_factor, "replication_factor"));
   if (o.shared_devices) c.shared_devices = o.shared_devices;
   c.overlap_io = o.overlap_io != 0;
   c.batches_per_step = o.batches_per_step;

@@ -190,7 +190,8 @@ public final class RuntimeConfig {
   }
 
   /**
-   * How long a batch waits, from its first row until it is padded.
+   * How long a batch waits, from its first row until it is padded. With it, the default of timeout
+   * has no effect.
    *
    * @param value zero, the default: never
    * @return this
