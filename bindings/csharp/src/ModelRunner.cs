@@ -181,14 +181,21 @@ namespace Poprt
         }
         // </options:runner>
 
-        private readonly Dictionary<string, byte[]> frozenInputs = new Dictionary<string, byte[]>();
+        private struct Frozen
+        {
+            internal Type Element;
+            internal byte[] Value;
+        }
 
-        /// <summary>Sets a value of an input, which is copied, for all runs, which then omit the input.
-        /// Since 1.0.</summary>
+        private readonly Dictionary<string, Frozen> frozenInputs = new Dictionary<string, Frozen>();
+
+        /// <summary>Sets a value of an input, which is copied, for all runs, which then omit the input. A runner refuses
+        /// elements of another type than the input has. Since 1.0.</summary>
         /// <returns>This.</returns>
         public RuntimeConfig FrozenInput<T>(string name, ReadOnlySpan<T> value) where T : struct
         {
-            frozenInputs[name] = MemoryMarshal.AsBytes(value).ToArray();
+            frozenInputs[Argument.Given(name, nameof(name))] =
+                new Frozen { Element = typeof(T), Value = MemoryMarshal.AsBytes(value).ToArray() };
             return this;
         }
 
@@ -201,13 +208,25 @@ namespace Poprt
                 Fill(raw);
                 foreach (KeyValuePair<long, Device> replica in ReplicaDevices)
                     raw.add_replica_device(replica.Key, replica.Value.Raw);
-                foreach (KeyValuePair<string, byte[]> input in frozenInputs)
+                foreach (KeyValuePair<string, Frozen> input in frozenInputs)
                 {
-                    pins.Add(GCHandle.Alloc(input.Value, GCHandleType.Pinned));
-                    long address = pins[pins.Count - 1].AddrOfPinnedObject().ToInt64();
-                    raw.add_frozen_input(input.Key, address, input.Value.Length);
+                    byte[] value = input.Value.Value;
+                    pins.Add(GCHandle.Alloc(value, GCHandleType.Pinned));
+                    raw.add_frozen_input(input.Key, pins[pins.Count - 1].AddrOfPinnedObject().ToInt64(), value.Length);
                 }
-                return make();
+                RawRunner made = make();
+                try
+                {
+                    foreach (Anchor anchor in Anchor.List(made.input_count(), made.input_anchor))
+                        if (frozenInputs.TryGetValue(anchor.Name, out Frozen frozen))
+                            Bindings.Check(anchor, frozen.Element, "frozen input");
+                }
+                catch
+                {
+                    made.Dispose();
+                    throw;
+                }
+                return made;
             }
             finally
             {

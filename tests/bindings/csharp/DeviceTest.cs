@@ -191,6 +191,8 @@ public sealed class DeviceTest
             }
             RuntimeConfig wrong = new RuntimeConfig().FrozenInput<float>("x", new float[7]);
             Fails(ErrorCode.InvalidArgument, () => new ModelRunner(executable, wrong), "x", "28");
+            RuntimeConfig integers = new RuntimeConfig().FrozenInput<int>("x", new int[8]);
+            Fails(ErrorCode.InvalidArgument, () => new ModelRunner(executable, integers), "frozen input 'x'", "Int32");
         }
     }
 }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
 import java.time.Duration;
 import java.util.Map;
 import java.util.stream.LongStream;
@@ -206,6 +207,12 @@ class DeviceTest extends Scenarios {
           () -> new ModelRunner(executable, new RuntimeConfig().frozenInput("x", wrong)),
           "x",
           "28");
+      IntBuffer integers = IntBuffer.allocate(8);
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> new ModelRunner(executable, new RuntimeConfig().frozenInput("x", integers)),
+          "'x' is f32",
+          "Int");
     }
   }
 }

@@ -110,7 +110,14 @@ public class ModelRunner implements AutoCloseable {
         config.replicaDevices.forEach(
             (replica, device) -> options.add_replica_device(replica, using(device, devices)));
         if (config.device != null) options.set_device(using(config.device, devices));
-        return maker.make(model.raw(), options);
+        RawRunner made = maker.make(model.raw(), options);
+        try {
+          config.checkFrozenInputs(Anchor.list(made.input_count(), made::input_anchor));
+        } catch (RuntimeException e) {
+          made.delete();
+          throw e;
+        }
+        return made;
       }
     } finally {
       devices.forEach(Use::close);

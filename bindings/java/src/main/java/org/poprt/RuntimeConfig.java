@@ -3,6 +3,7 @@ package org.poprt;
 import java.nio.Buffer;
 import java.time.Duration;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
@@ -441,6 +442,7 @@ public final class RuntimeConfig {
 
   final Map<Long, Device> replicaDevices = new LinkedHashMap<>();
   private final Map<String, Buffer> frozenInputs = new LinkedHashMap<>();
+  private final Map<String, Buffer> givenFrozenInputs = new LinkedHashMap<>(); // for their types
 
   /** The defaults. */
   public RuntimeConfig() {}
@@ -459,7 +461,8 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Sets a value of an input for all runs, which then omit the input.
+   * Sets a value of an input for all runs, which then omit the input. A runner refuses elements of
+   * another type than the input has.
    *
    * @param name of the input
    * @param value its elements, in native byte order; copied when a runner is made
@@ -469,6 +472,7 @@ public final class RuntimeConfig {
   public RuntimeConfig frozenInput(String name, Buffer value) {
     Bindings.check(null, value, true);
     frozenInputs.put(name, value.isDirect() ? value : Memory.staged(value));
+    givenFrozenInputs.put(name, value);
     return this;
   }
 
@@ -514,5 +518,12 @@ public final class RuntimeConfig {
     // This keeps the values until the runner is made.
     frozenInputs.forEach(
         (name, value) -> raw.add_frozen_input(name, Memory.address(value), Memory.bytes(value)));
+  }
+
+  void checkFrozenInputs(List<Anchor> inputs) {
+    for (Anchor anchor : inputs) {
+      Buffer value = givenFrozenInputs.get(anchor.name());
+      if (value != null) Bindings.check(anchor, value, true);
+    }
   }
 }
