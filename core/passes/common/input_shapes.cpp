@@ -16,10 +16,10 @@ std::string input_names(const ir::Graph& graph) {
 }
 
 // The name of the dimension that has the batch: that of the first input whose dimension at the axis
-// is variable and has a name, or "".
+// has a name, also if a shape was given for it, or "".
 std::string batch_name(const ir::Graph& graph, size_t axis) {
   for (const ir::Value* v : graph.inputs())
-    if (axis < v->type.symbols.size() && v->type.shape[axis] < 0 && !v->type.symbols[axis].empty())
+    if (axis < v->type.symbols.size() && !v->type.symbols[axis].empty())
       return v->type.symbols[axis];
   return "";
 }

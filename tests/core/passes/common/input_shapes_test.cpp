@@ -61,6 +61,16 @@ TEST(InputShapes, TheBatchIsWhereItsNameIs) {
             "f32[T,8] f32[8,T] ");
   EXPECT_EQ(fixed("input %x : f32[N,T]\ninput %t : f32[2,3]", batch),
             "batch_size: input 't' is f32[2,3], axis 0 is fixed and cannot become 8");
+  // Also if its size is given twice.
+  EXPECT_EQ(fixed("input %x : f32[N,T]\ninput %h : f32[2,N]",
+                  {.shapes = {{"x", {8, 3}}}, .batch_size = 8, .batch_axis = 0}),
+            "f32[8,3] f32[2,8] ");
+  EXPECT_EQ(fixed("input %x : f32[N,T]\ninput %h : f32[2,N]",
+                  {.shapes = {{"x", {8, 3}}, {"h", {2, 8}}}, .batch_size = 8, .batch_axis = 0}),
+            "f32[8,3] f32[2,8] ");
+  EXPECT_EQ(fixed("input %x : f32[N,T]\ninput %h : f32[2,N]",
+                  {.shapes = {{"h", {2, 7}}}, .batch_size = 8, .batch_axis = 0}),
+            "batch_size: dimension 'N' of input 'x' becomes 8 here and 7 elsewhere");
   EXPECT_EQ(fixed("input %x : f32[?,3]\ninput %h : f32[2,?]", batch),
             "batch_size: input 'h' is f32[2,?], axis 0 is fixed and cannot become 8");
 }
