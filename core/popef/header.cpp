@@ -238,7 +238,10 @@ BlobHeader decode_header(std::span<const std::byte> bytes, uint64_t offset, uint
   h.payload_offset = get<uint64_t>(&bytes[40]);
   h.payload_bytes = get<uint64_t>(&bytes[48]);
   h.raw_bytes = get<uint64_t>(&bytes[56]);
-  if (h.size < kHeaderBytes || h.size % kBlobAlignment != 0)
+  if (h.size < kHeaderBytes)
+    raise<FormatError>("blob at offset {}: size {} is below the {} bytes of a header", offset,
+                       h.size, kHeaderBytes);
+  if (h.size % kBlobAlignment != 0)
     raise<FormatError>("blob at offset {}: size {} is not a multiple of {}", offset, h.size,
                        kBlobAlignment);
   if (h.size > available)

@@ -58,7 +58,7 @@ Cases popef_cases() {
       popef_case("popef_other_major",
                  "blob at offset 0 has PopEF version 9.0, this library reads version 1;",
                  with(6, '9')),
-      popef_case("popef_size_0", "blob at offset 0: size 0 is not a multiple of 64",
+      popef_case("popef_size_0", "blob at offset 0: size 0 is below the 64 bytes of a header",
                  with<uint64_t>(24, 0)),
       popef_case("popef_size_huge",
                  "truncated: blob at offset 0 has 18446744073709551552 bytes, 192 are",

@@ -125,7 +125,7 @@ TEST(Header, RefusesInvalidHeaders) {
   EXPECT_EQ(header_message([](BlobHeader& h) { h.size = 130; }),
             "blob at offset 4096: size 130 is not a multiple of 64");
   EXPECT_EQ(header_message([](BlobHeader& h) { h.size = 0; }),
-            "blob at offset 4096: size 0 is not a multiple of 64");
+            "blob at offset 4096: size 0 is below the 64 bytes of a header");
   EXPECT_EQ(header_message([](BlobHeader& h) { h.major = 2, h.minor = 7; }),
             "blob at offset 4096 has PopEF version 2.7, this library reads version 1; update the "
             "library");
