@@ -86,7 +86,7 @@ def _limit_ns(begin_within: Union[float, datetime.timedelta, None]) -> int:
     if math.isnan(begin_within):
         raise ValueError("begin_within: expected seconds, given nan")
     nanoseconds = float(begin_within) * 1e9
-    return 0 if nanoseconds >= INT64_MAX else max(1, int(nanoseconds))
+    return 0 if nanoseconds >= INT64_MAX else int(max(1, nanoseconds))
 
 
 class _OutputPlan:

@@ -132,7 +132,8 @@ class Words(unittest.TestCase):
                 np.testing.assert_array_equal(ask(none)["y"], EXPECTED)
             self.refused(ValueError, lambda: ask(math.nan), "begin_within: expected seconds, given nan")
             self.refused(TypeError, lambda: ask("1"), "begin_within: expected seconds, given '1'")
-            self.refused(errors.DeadlineExceededError, lambda: ask(-1), "time was over")
+            for passed in (-1, -math.inf):
+                self.refused(errors.DeadlineExceededError, lambda: ask(passed), "time was over")
 
 
 class Copies(unittest.TestCase):
