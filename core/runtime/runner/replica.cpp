@@ -171,6 +171,10 @@ void Replica::execute(const void* const* inputs, void* const* outputs, uint64_t 
       Counters::add(counters_.submitted);
       Counters::add(failure->code() == ErrorCode::cancelled ? counters_.cancelled
                                                             : counters_.failed);
+      with_telemetry([](Telemetry& t) {
+        t.submitted();
+        t.failed();
+      });
       throw Error(*failure);
     }
     Counters::add(counters_.steps, (chunks + p.step_chunks - 1) / p.step_chunks);

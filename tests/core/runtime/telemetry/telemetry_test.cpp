@@ -471,6 +471,32 @@ TEST_F(TelemetryTest, ARunnersAnchorsShareItsRing) {
               11e9 / static_cast<double>(s.sampled_ns - s.started_ns), 1e-3);
 }
 
+TEST_F(TelemetryTest, FailedRunsAreCounted) {
+  for (const bool synchronous : {true, false}) {
+    CopyModel copy(4);
+    RunnerConfig config;
+    config.session.telemetry = true;
+    config.faults = std::make_shared<FaultInjector>("application_runtime_error@2");
+    ModelRunner runner(make_model("m", copy.image()), config);
+    std::vector<float> x(4), y(4), c(4);
+    const InputBinding in[] = {{"x", 0, x.data(), 16}};
+    const OutputBinding out[] = {{"y", 0, y.data(), 16}, {"c", 0, c.data(), 16}};
+    const auto run = [&] {
+      if (synchronous) return runner.execute(in, out);
+      const RequestPtr request = runner.execute_async(in, out);
+      request->wait();
+      request->check();
+    };
+    run();
+    EXPECT_THROW(run(), Error);
+    const TelemetrySnapshot s = read_segment(std::filesystem::directory_iterator(folder_)->path());
+    EXPECT_EQ(s.completed, 1u);
+    EXPECT_EQ(s.failed, 1u);
+    EXPECT_EQ(s.submitted, 2u);
+    EXPECT_EQ(s.in_flight, 0u);
+  }
+}
+
 TEST_F(TelemetryTest, AQueueSharesTheCountersOfOneThatThereIs) {
   const std::string original = published_bytes();
   const auto path = folder_ / "telemetry.1.2.3";
