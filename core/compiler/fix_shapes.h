@@ -12,6 +12,10 @@ namespace poprt::compiler {
 void fix_shapes(ir::Graph& graph, const Options& options);
 
 // Throws invalid_argument if an input is not static, because the device runs only static graphs.
+// If it has strings, throws like refuse_text().
 void require_static_inputs(const ir::Graph& graph);
+
+// Throws unimplemented if an input of a model has strings, which no shape makes possible.
+void refuse_text(const ir::Value& input);
 
 }  // namespace poprt::compiler

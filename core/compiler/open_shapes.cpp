@@ -117,6 +117,7 @@ std::optional<OpenModel> open_model(const ir::Graph& graph, const DriverOptions&
   OpenModel model;
   std::set<std::string> sizes;
   for (const ir::Value* v : copy->inputs()) {
+    refuse_text(*v);
     const OpenAnchor& a = model.shapes.inputs.emplace_back(describe_input(*v));
     sizes.insert(a.names.begin(), a.names.end());
   }

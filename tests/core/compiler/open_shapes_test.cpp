@@ -60,6 +60,16 @@ TEST(OpenModel, AModelWithoutOpenSizesIsNotOne) {
   EXPECT_FALSE(describe("input %x : f32[*]\n%y = Relu(%x)\noutput %y\n"));
 }
 
+TEST(OpenModel, AnInputOfTextIsRefused) {
+  try {
+    describe("input %s : string[N]\n%y = Identity(%s)\noutput %y\n");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unimplemented);
+    EXPECT_EQ(e.message(), "input 's' is string[N]: the device does not support strings");
+  }
+}
+
 TEST(OpenModel, TypesMatchTheConvertedModel) {
   const std::string text = "input %x : f32[N,4]\n%y = Relu(%x)\noutput %y\n";
   DriverOptions options;
