@@ -19,7 +19,7 @@ struct GemmShape {
   Epilogue epilogue;
   int64_t k_block;  // sums over K are computed in parts of this size, with partial sums in C
   // Whether the products of a sum are added one after the other (Call::reproducible). Otherwise
-  // tiles of few rows have four sums for each element, and the size of a tile depends on the
+  // tiles of few rows have two or four sums for each element, and the size of a tile depends on the
   // instruction set and on the place of the row.
   bool in_order;
 };

@@ -298,8 +298,8 @@ bool fits_scores(const Value* mask, const Shape& scores) {
 }
 
 // Whether a constant mask drops exactly the keys after the query. Dropped scores have the weight
-// exp(value - largest score), which is 0 in f32 if the value is at most -1e4. The kernel then does
-// not read the mask.
+// exp(value - largest score), which is 0 in f32 if the value is at most -1e4 and the largest score
+// is above -9896. No trained model has smaller scores. The kernel then does not read the mask.
 bool is_causal(const Scores& s, const Shape& scores) {
   constexpr double kDropped = -1e4;
   const int64_t size = scores[3];
