@@ -153,6 +153,7 @@ constexpr Entry kEntries[] = {
     {"embed", 0xc0d9ee, Family::movement, true},
     {"reverse", 0xd1d8de, Family::movement, true},
     {"block", 0x96a1a8, Family::movement, false},
+    {"unblock", 0x96a1a8, Family::movement, false},
     // Conversion of types: green blue.
     {"cast", 0x30695d, Family::types, false},
     {"quantizelinear", 0x518474, Family::types, true},
