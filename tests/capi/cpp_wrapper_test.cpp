@@ -519,20 +519,6 @@ TEST(CppWrapper, ATimeoutOfBatchesIsNotShortenedByTheDefault) {
   EXPECT_TRUE(r.cancel()) << "the batch must wait for more rows";
 }
 
-TEST(CppWrapper, RefusesANegativeNumberOfReplicas) {
-  poprt_runner_options options{};
-  options.struct_size = sizeof options;
-  options.replication_factor = -1;
-  poprt_executable* executable = nullptr;
-  detail::check(poprt_executable_open(DATA "/copies.popef", &executable));
-  poprt_runner* runner = nullptr;
-  poprt_error* error = poprt_runner_create(executable, &options, &runner);
-  ASSERT_TRUE(error);
-  EXPECT_EQ(poprt_error_get_code(error), POPRT_INVALID_ARGUMENT);
-  poprt_error_free(error);
-  poprt_executable_free(executable);
-}
-
 TEST(CppWrapper, HasTheOtherRunners) {
   Client k;
   {

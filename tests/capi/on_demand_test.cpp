@@ -213,6 +213,8 @@ TEST_F(OnDemand, WrongOptionsOfARunnerAreRefusedBeforeTheFirstRequest) {
     EXPECT_EQ(refusal([&](auto& o) { o.threads = threads; }),
               "invalid_argument: threads must be 1 to 1024, or 0 for the default; given " +
                   std::to_string(threads));
+  EXPECT_EQ(refusal([](auto& o) { o.replication_factor = -1; }),
+            "invalid_argument: replication factor must be 1 to 1024, given -1");
   EXPECT_EQ(refusal([](auto& o) { o.execution_precision = "int4"; }),
             "invalid_argument: `execution_precision`: expected f32, bf16, f16 or auto, found "
             "'int4'");

@@ -70,9 +70,7 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
   if (o.request_tracepoints_buffer_size)
     c.request_tracepoints_buffer_size =
         static_cast<size_t>(std::max<int64_t>(o.request_tracepoints_buffer_size, 0));
-  if (o.replication_factor)
-    c.replication_factor =
-        static_cast<int>(not_negative(o.replication_factor, "replication_factor"));
+  if (o.replication_factor) c.replication_factor = o.replication_factor;
   if (o.shared_devices) c.shared_devices = o.shared_devices;
   c.overlap_io = o.overlap_io != 0;
   c.batches_per_step = o.batches_per_step;

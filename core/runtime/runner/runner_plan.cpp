@@ -92,21 +92,7 @@ void bind_anchors(const RunnerPlan& plan, std::span<const Binding> bindings,
 }
 
 void check(const RunnerConfig& config, const Model& model) {
-  if (config.queue_depth > kMaxQueueDepth)
-    fail(ErrorCode::invalid_argument, "queue depth must be 1 to {}, given {}", kMaxQueueDepth,
-         config.queue_depth);
-  if (config.replication_factor < 1 || config.replication_factor > 1024)
-    fail(ErrorCode::invalid_argument, "replication factor must be 1 to 1024, given {}",
-         config.replication_factor);
-  if (config.ring_buffer_size_multiplier < 1 || config.ring_buffer_size_multiplier > 1024)
-    fail(ErrorCode::invalid_argument, "ring buffer size multiplier must be 1 to 1024, given {}",
-         config.ring_buffer_size_multiplier);
-  if (config.batches_per_step < 0 || config.batches_per_step > 1'000'000)
-    fail(ErrorCode::invalid_argument, "batches per step must be 1 to 1000000, given {}",
-         config.batches_per_step);
-  if (std::min({config.timeout, config.batch_size_timeout, config.data_parallel_timeout}).count() <
-      0)
-    fail(ErrorCode::invalid_argument, "timeouts must not be negative");
+  check_numbers(config);
   const int replicas = config.replication_factor * static_cast<int>(model.replication_factor);
   for (const auto& [id, device] : config.replica_id_to_device)
     if (id < 0 || id >= replicas)
@@ -123,6 +109,24 @@ size_t find_view(const std::vector<Anchor>& anchors, std::string_view name, uint
 }
 
 }  // namespace
+
+void check_numbers(const RunnerConfig& config) {
+  if (config.queue_depth > kMaxQueueDepth)
+    fail(ErrorCode::invalid_argument, "queue depth must be 1 to {}, given {}", kMaxQueueDepth,
+         config.queue_depth);
+  if (config.replication_factor < 1 || config.replication_factor > 1024)
+    fail(ErrorCode::invalid_argument, "replication factor must be 1 to 1024, given {}",
+         config.replication_factor);
+  if (config.ring_buffer_size_multiplier < 1 || config.ring_buffer_size_multiplier > 1024)
+    fail(ErrorCode::invalid_argument, "ring buffer size multiplier must be 1 to 1024, given {}",
+         config.ring_buffer_size_multiplier);
+  if (config.batches_per_step < 0 || config.batches_per_step > 1'000'000)
+    fail(ErrorCode::invalid_argument, "batches per step must be 1 to 1000000, given {}",
+         config.batches_per_step);
+  if (std::min({config.timeout, config.batch_size_timeout, config.data_parallel_timeout}).count() <
+      0)
+    fail(ErrorCode::invalid_argument, "timeouts must not be negative");
+}
 
 std::vector<AnchorRows> RunnerPlan::rows_of(const std::vector<Anchor>& anchors) const {
   std::vector<AnchorRows> list;

@@ -102,6 +102,9 @@ struct AnchorRows {
   uint64_t row_bytes = 0;  // of one row in one block
 };
 
+// Throws invalid_argument if a number or time of the options is outside its range.
+void check_numbers(const RunnerConfig& config);
+
 class RunnerPlan {
  public:
   // Throws not_found (no such replica or anchor), invalid_argument, and failed_precondition (the

@@ -563,6 +563,7 @@ void ShapeRunner::State::refuse_requests() noexcept {
 
 ShapeRunner::ShapeRunner(program::OpenShapes shapes, CompileShape compile,
                          std::shared_ptr<const Model> ahead, ShapeRunnerConfig config) {
+  check_numbers(config.runner);
   if (config.runner.batching_dim != UINT32_MAX)
     fail(ErrorCode::invalid_argument,
          "a model whose shapes are compiled on demand takes any size: leave batching_dim unset, or "
