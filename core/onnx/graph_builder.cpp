@@ -114,6 +114,56 @@ int attribute_type(const pb::AttributeProto& a) {
   return type;
 }
 
+// What a copy of an attribute adds to a model. Copies of tensors share their bytes.
+class Extent {
+ public:
+  explicit Extent(const ir::Attribute& attribute) { add(attribute); }
+  int64_t nodes() const { return nodes_; }
+  uint64_t bytes() const { return bytes_; }
+  int levels() const { return levels_; }  // nesting depth of subgraphs
+
+ private:
+  void add(const ir::Attribute& attribute) {
+    std::visit([&](const auto& value) { add_value(value); }, attribute);
+  }
+  template <class T>
+  void add_value(const T&) {
+    bytes_ += sizeof(T);
+  }
+  template <class T>
+  void add_value(const std::vector<T>& values) {
+    for (const T& v : values) add_value(v);
+  }
+  void add_value(const std::string& text) { bytes_ += sizeof text + text.size(); }
+  void add_value(const std::shared_ptr<ir::Graph>& graph) {
+    levels_ = std::max(levels_, ++level_);
+    for (const ir::Value* v : graph->values()) bytes_ += sizeof *v + v->name().size();
+    for (const ir::Node* n : graph->nodes()) {
+      nodes_++;
+      bytes_ += sizeof *n + n->name.size() + n->inputs().size() * sizeof(ir::Value*);
+      for (const auto& [key, attribute] : n->attributes) add(attribute);
+    }
+    level_--;
+  }
+
+  int64_t nodes_ = 0;
+  uint64_t bytes_ = 0;
+  int level_ = 0, levels_ = 0;
+};
+
+// The number of graphs that contain a graph.
+int levels_above(const ir::Graph& graph) {
+  int levels = 0;
+  for (const ir::Graph* g = graph.parent; g; g = g->parent) levels++;
+  return levels;
+}
+
+void check_levels(int levels) {
+  if (levels > ir::kMaxSubgraphDepth)
+    fail(ErrorCode::resource_exhausted, "subgraphs are nested deeper than {}",
+         ir::kMaxSubgraphDepth);
+}
+
 // The attribute of a Constant node as a tensor.
 Tensor constant_tensor(std::string_view key, const ir::Attribute& value) {
   if (key == "value" || key == "sparse_value") {
@@ -392,11 +442,7 @@ void GraphBuilder::build_graph(pb::GraphProto& proto, Context& context) {
 std::shared_ptr<ir::Graph> GraphBuilder::read_subgraph(pb::GraphProto& proto, Context& context) {
   auto graph = std::make_shared<ir::Graph>(graph_title(proto));
   graph->parent = &context.graph;
-  int levels = 0;
-  for (const ir::Graph* g = graph.get(); g->parent; g = g->parent)
-    if (++levels > ir::kMaxSubgraphDepth)
-      fail(ErrorCode::resource_exhausted, "subgraphs are nested deeper than {}",
-           ir::kMaxSubgraphDepth);
+  check_levels(levels_above(*graph));
   Scope scope;
   scope.outer = &context.scope;
   Context inner{.graph = *graph,
@@ -452,19 +498,25 @@ int64_t GraphBuilder::assume_opset(const std::string& domain, const Context& con
   return *version;
 }
 
+void GraphBuilder::count_nodes(int64_t nodes) {
+  nodes_ += nodes;
+  if (nodes_ > kMaxNodes)
+    fail(ErrorCode::resource_exhausted, "the model has more than {} nodes", kMaxNodes);
+}
+
+void GraphBuilder::count_inlined(int64_t nodes, uint64_t bytes) {
+  inlined_nodes_ += nodes;
+  inlined_bytes_ += bytes;
+  if (inlined_nodes_ > kMaxInlinedNodes || inlined_bytes_ > kMaxInlinedBytes)
+    fail(ErrorCode::resource_exhausted, "inlining functions adds more than {} nodes or {} bytes",
+         kMaxInlinedNodes, kMaxInlinedBytes);
+}
+
 void GraphBuilder::build_node(pb::NodeProto& proto, Context& context) {
   with_context([&] { return describe(proto); },
                [&] {
-                 if (++nodes_ > kMaxNodes)
-                   fail(ErrorCode::resource_exhausted, "the model has more than {} nodes",
-                        kMaxNodes);
-                 if (context.function) {
-                   inlined_bytes_ += proto.ByteSizeLong();
-                   if (++inlined_nodes_ > kMaxInlinedNodes || inlined_bytes_ > kMaxInlinedBytes)
-                     fail(ErrorCode::resource_exhausted,
-                          "inlining functions adds more than {} nodes or {} bytes",
-                          kMaxInlinedNodes, kMaxInlinedBytes);
-                 }
+                 count_nodes(1);
+                 if (context.function) count_inlined(1, proto.ByteSizeLong());
                  if (proto.op_type().empty())
                    fail(ErrorCode::invalid_argument, "it has no op_type");
                  // An If without outputs has no visible effect.
@@ -592,41 +644,25 @@ void GraphBuilder::inline_call(Function& function, const pb::NodeProto& proto,
 GraphBuilder::Attributes GraphBuilder::read_attributes(pb::NodeProto& proto, Context& context) {
   Attributes out;
   for (pb::AttributeProto& a : *proto.mutable_attribute())
-    with_context(
-        [&] { return fmt::format("attribute {}", quote_name(a.name())); },
-        [&] {
-          if (a.name().empty()) fail(ErrorCode::invalid_argument, "it has no name");
-          if (out.contains(a.name())) fail(ErrorCode::invalid_argument, "it is given twice");
-          // The type of an absent optional; there are no tensors to infer it from.
-          if (proto.op_type() == "Optional" && a.name() == "type" && a.has_tp()) return;
-          if (a.ref_attr_name().empty()) {
-            out.emplace(a.name(), read_attribute(a, context));
-            return;
-          }
-          if (!context.function)
-            fail(ErrorCode::invalid_argument,
-                 "it refers to function attribute {} outside of a function",
-                 quote_name(a.ref_attr_name()));
-          const auto it = context.call_attributes->find(a.ref_attr_name());
-          if (it != context.call_attributes->end()) {
-            // A subgraph must belong to one node only.
-            auto own = [&](const std::shared_ptr<ir::Graph>& g) {
-              std::shared_ptr<ir::Graph> copy = g->clone();
-              copy->parent = &context.graph;
-              return copy;
-            };
-            if (const auto* g = std::get_if<std::shared_ptr<ir::Graph>>(&it->second)) {
-              out.emplace(a.name(), own(*g));
-            } else if (const auto* gs =
-                           std::get_if<std::vector<std::shared_ptr<ir::Graph>>>(&it->second)) {
-              std::vector<std::shared_ptr<ir::Graph>> copies;
-              for (const auto& g2 : *gs) copies.push_back(own(g2));
-              out.emplace(a.name(), std::move(copies));
-            } else {
-              out.emplace(a.name(), it->second);
-            }
-          }
-        });
+    with_context([&] { return fmt::format("attribute {}", quote_name(a.name())); },
+                 [&] {
+                   if (a.name().empty()) fail(ErrorCode::invalid_argument, "it has no name");
+                   if (out.contains(a.name()))
+                     fail(ErrorCode::invalid_argument, "it is given twice");
+                   // The type of an absent optional; there are no tensors to infer it from.
+                   if (proto.op_type() == "Optional" && a.name() == "type" && a.has_tp()) return;
+                   if (a.ref_attr_name().empty()) {
+                     out.emplace(a.name(), read_attribute(a, context));
+                     return;
+                   }
+                   if (!context.function)
+                     fail(ErrorCode::invalid_argument,
+                          "it refers to function attribute {} outside of a function",
+                          quote_name(a.ref_attr_name()));
+                   const auto it = context.call_attributes->find(a.ref_attr_name());
+                   if (it != context.call_attributes->end())
+                     out.emplace(a.name(), copy_argument(it->second, context.graph));
+                 });
   if (Function* called = functions_.find(proto))
     for (pb::AttributeProto& a : called->defaults)
       if (!out.contains(a.name()))
@@ -634,9 +670,33 @@ GraphBuilder::Attributes GraphBuilder::read_attributes(pb::NodeProto& proto, Con
                      [&] {
                        if (a.has_g() || a.graphs_size())
                          fail(ErrorCode::unimplemented, "a graph is not supported here");
+                       count_inlined(0, a.ByteSizeLong());
                        out.emplace(a.name(), read_attribute(a, context));
                      });
   return out;
+}
+
+// A body may refer to one attribute many times, also in the attributes of further calls, so the
+// size of the copies can double with each call.
+ir::Attribute GraphBuilder::copy_argument(const ir::Attribute& argument, ir::Graph& owner) {
+  const Extent extent(argument);
+  count_nodes(extent.nodes());
+  count_inlined(extent.nodes(), extent.bytes());
+  if (extent.levels()) check_levels(levels_above(owner) + extent.levels());
+  // A subgraph must belong to one node only.
+  const auto copy_for_owner = [&](const std::shared_ptr<ir::Graph>& graph) {
+    std::shared_ptr<ir::Graph> copy = graph->clone();
+    copy->parent = &owner;
+    return copy;
+  };
+  if (const auto* graph = std::get_if<std::shared_ptr<ir::Graph>>(&argument))
+    return copy_for_owner(*graph);
+  if (const auto* graphs = std::get_if<std::vector<std::shared_ptr<ir::Graph>>>(&argument)) {
+    std::vector<std::shared_ptr<ir::Graph>> copies;
+    for (const auto& g : *graphs) copies.push_back(copy_for_owner(g));
+    return copies;
+  }
+  return argument;
 }
 
 ir::Attribute GraphBuilder::read_attribute(pb::AttributeProto& a, Context& context) {

@@ -62,6 +62,9 @@ class GraphBuilder {
     const std::unordered_map<std::string_view, std::string>* result_names = nullptr;
   };
 
+  // Count what is added to the model. Throw resource_exhausted beyond the limits of limits.h.
+  void count_nodes(int64_t nodes);
+  void count_inlined(int64_t nodes, uint64_t bytes);
   void reserve_names(const ::onnx::GraphProto& proto);
   void build_graph(::onnx::GraphProto& proto, Context& context);
   void build_node(::onnx::NodeProto& proto, Context& context);
@@ -69,6 +72,8 @@ class GraphBuilder {
                    Context& context);
   Attributes read_attributes(::onnx::NodeProto& proto, Context& context);
   ir::Attribute read_attribute(::onnx::AttributeProto& proto, Context& context);
+  // Copies an attribute of a call for a node of `owner` in the function's body.
+  ir::Attribute copy_argument(const ir::Attribute& argument, ir::Graph& owner);
   std::shared_ptr<ir::Graph> read_subgraph(::onnx::GraphProto& proto, Context& context);
   Tensor read_tensor(::onnx::TensorProto& proto);
   Tensor read_sparse(::onnx::SparseTensorProto& proto);

@@ -249,6 +249,81 @@ TEST(Functions, BoundExpansion) {
   expect_import_error(ErrorCode::resource_exhausted, {std::to_string(kMaxInlinedNodes)}, m.model);
 }
 
+// A reference to an attribute of the call.
+void refer(pb::NodeProto& node, const std::string& name, const std::string& to,
+           pb::AttributeProto::AttributeType type = pb::AttributeProto::GRAPH) {
+  add_attribute(node, name, type).set_ref_attr_name(to);
+}
+
+// Calls of functions, each with a graph that contains the graph of the call before: in both
+// branches of an If, or in one.
+Model nested_arguments(int calls, bool twice) {
+  Model m;
+  for (int level = 0; level < calls; level++) {
+    auto& f = add_function(m.model, level ? "F" + std::to_string(level) : "F", {"a"}, {"r"});
+    f.add_attribute("g");
+    pb::GraphProto body;
+    body.set_name("body");
+    const bool last = level + 1 == calls;
+    auto& n = last ? add_node(f, "If", {"a"}, {"r"}) : add_node(body, "If", {"a"}, {"t"});
+    refer(n, "then_branch", "g");
+    if (twice) {
+      refer(n, "else_branch", "g");
+    } else {
+      auto& other = *add_attribute(n, "else_branch", pb::AttributeProto::GRAPH).mutable_g();
+      add_node(other, "Abs", {"a"}, {"e"});
+      add_output(other, "e");
+    }
+    if (last) break;
+    add_output(body, "t");
+    auto& call = local(add_node(f, "F" + std::to_string(level + 1), {"a"}, {"r"}));
+    *add_attribute(call, "g", pb::AttributeProto::GRAPH).mutable_g() = body;
+  }
+  auto& given = *add_attribute(*m.call, "g", pb::AttributeProto::GRAPH).mutable_g();
+  add_node(given, "Exp", {"x"}, {"e"});
+  add_output(given, "e");
+  return m;
+}
+
+// Without the limit, the graph of 25 calls would have 2^25 nodes.
+TEST(Functions, BoundCopiesOfGraphs) {
+  EXPECT_EQ(import_proto(nested_arguments(6, true).model)->node_count(), 1u);
+  expect_import_error(ErrorCode::resource_exhausted, {std::to_string(kMaxInlinedNodes)},
+                      nested_arguments(25, true).model);
+}
+
+TEST(Functions, BoundTheDepthOfCopiedGraphs) {
+  const auto graph = import_proto(nested_arguments(ir::kMaxSubgraphDepth, false).model);
+  EXPECT_NO_THROW(ir::verify(*graph));
+  expect_import_error(ErrorCode::resource_exhausted, {"subgraphs are nested deeper"},
+                      nested_arguments(ir::kMaxSubgraphDepth + 1, false).model);
+}
+
+// Each of many calls gets a copy of a long list.
+TEST(Functions, BoundCopiesOfLists) {
+  Model m;
+  constexpr size_t kCopy = size_t{8} << 20;
+  auto& f = add_function(m.model, "F", {"a"}, {"r"});
+  f.add_attribute("list");
+  std::string last = "a";
+  for (size_t i = 0; i <= kMaxInlinedBytes / kCopy; i++) {
+    const std::string next = "r" + std::to_string(i);
+    refer(local(add_node(f, "G", {last}, {next})), "list", "list", pb::AttributeProto::INTS);
+    last = next;
+  }
+  f.set_output(0, last);
+  add_node(add_function(m.model, "G", {"a"}, {"r"}), "Relu", {"a"}, {"r"});
+  auto& list = add_attribute(*m.call, "list", pb::AttributeProto::INTS);
+  for (const size_t fits : {size_t{1}, kCopy / sizeof(int64_t)}) {
+    list.mutable_ints()->Resize(static_cast<int>(fits), 0);
+    if (fits == 1)
+      EXPECT_NO_THROW(import_proto(m.model));
+    else
+      expect_import_error(ErrorCode::resource_exhausted, {std::to_string(kMaxInlinedBytes)},
+                          m.model);
+  }
+}
+
 // A model whose functions call each other, the last one two operators.
 Model chain_of(int functions) {
   Model deep;
