@@ -318,6 +318,12 @@ ir::Value* GraphBuilder::add_container_input(const pb::ValueInfoProto& input, Co
   return node->output();
 }
 
+ir::Value* GraphBuilder::add_identity(ir::Value* value, const std::string& name, ir::Graph& graph) {
+  adds_identity_ = true;
+  ir::Value* const inputs[] = {value};
+  return graph.add_node("Identity", "", inputs, 1, nullptr, std::span(&name, 1))->output();
+}
+
 void GraphBuilder::define(std::string_view name, ir::Value* value, Context& context) {
   if (!context.scope.values.emplace(name, value).second)
     fail(ErrorCode::invalid_argument, "value {} is defined twice: a name may be assigned once",
@@ -359,6 +365,9 @@ void GraphBuilder::build(ir::Graph& graph) {
   Scope scope;
   Context context{.graph = graph, .scope = scope};
   build_graph(*model_.mutable_graph(), context);
+  // Only after all nodes are read it is known that none of them decides the opset.
+  constexpr int64_t kIdentityOpset = 13;  // any opset would do
+  if (adds_identity_) graph.opsets.emplace("", kIdentityOpset);
 }
 
 void GraphBuilder::build_graph(pb::GraphProto& proto, Context& context) {
@@ -428,10 +437,9 @@ void GraphBuilder::build_graph(pb::GraphProto& proto, Context& context) {
                           "it is an argument that the caller left out");
                    // An output of a subgraph must belong to the subgraph.
                    if (&value->graph() != &graph) {
-                     ir::Value* const outer[] = {value};
-                     const std::string names[] = {unused_name(cut(output.name()))};
-                     value = graph.add_node("Identity", "", outer, 1, nullptr, names)->output();
-                     value->type = outer[0]->type;
+                     const ir::ValueType type = value->type;
+                     value = add_identity(value, unused_name(cut(output.name())), graph);
+                     value->type = type;
                      apply_type(output.name(), value, context);
                    }
                    graph.add_output(value);
@@ -627,10 +635,7 @@ void GraphBuilder::inline_call(Function& function, const pb::NodeProto& proto,
     const auto wanted = result_names.find(body.output(i));
     if (wanted == result_names.end() || wanted->second != value->name()) {
       // The body returns an argument, or one result under two names.
-      const std::string names[] = {graph_name(name, context)};
-      ir::Value* const from[] = {value};
-      root_->opsets.emplace("", 13);
-      value = context.graph.add_node("Identity", "", from, 1, nullptr, names)->output();
+      value = add_identity(value, graph_name(name, context), context.graph);
     } else {
       result_names.erase(wanted);
     }

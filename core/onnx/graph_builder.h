@@ -81,6 +81,8 @@ class GraphBuilder {
   // The value for a name in `context`; null for "". Throws if it does not exist.
   ir::Value* read(std::string_view name, const Context& context) const;
   ir::Value* add_container_input(const ::onnx::ValueInfoProto& input, Context& context);
+  // Adds an Identity node that the model does not have, and returns its output.
+  ir::Value* add_identity(ir::Value* value, const std::string& name, ir::Graph& graph);
   void define(std::string_view name, ir::Value* value, Context& context);
   // The name in the graph of a value called `name` in the proto.
   std::string graph_name(std::string_view name, const Context& context);
@@ -101,6 +103,7 @@ class GraphBuilder {
   ExternalFiles& files_;
   bool strict_;
   bool warned_of_opset_ = false;
+  bool adds_identity_ = false;
   Functions functions_;
   ir::Graph* root_ = nullptr;
   // Every name of every graph, and names generated here.

@@ -187,6 +187,39 @@ TEST(Functions, HandBackArgumentsThroughIdentity) {
   EXPECT_EQ(text(*import_proto(twice.model)), "y = Relu x; y2 = Identity y; ");
 }
 
+// The opset of an Identity that the importer adds is not the one of the model's operators.
+TEST(Functions, ArgumentsHandedBackDoNotDecideTheOpset) {
+  const auto model_of = [](bool calls, bool relu) {
+    pb::ModelProto model;
+    model.set_ir_version(8);
+    auto* import = model.add_opset_import();
+    import->set_domain("local");
+    import->set_version(1);
+    auto& graph = *model.mutable_graph();
+    add_input(graph, "x");
+    add_output(graph, "y");
+    add_function(model, "F", {"a"}, {"a"}).clear_opset_import();
+    const std::string between = relu ? "t" : "y";
+    if (calls) local(add_node(graph, "F", {"x"}, {between}));
+    if (relu) add_node(graph, "Relu", {calls ? "t" : "x"}, {"y"});
+    return model.SerializeAsString();
+  };
+  static std::vector<std::string> warnings;
+  for (const bool calls : {false, true}) {
+    const std::string bytes = model_of(calls, true);
+    warnings.clear();
+    set_log_receiver([](int32_t, const char* message) { warnings.push_back(message); });
+    const auto graph = import_bytes(bytes_of(bytes));
+    set_log_receiver(nullptr);
+    EXPECT_EQ(graph->opsets.at(""), kMaxOpset);
+    EXPECT_EQ(warnings.size(), 1u);
+    EXPECT_THROW(import_bytes(bytes_of(bytes), std::nullopt, {.strict = true}), Error);
+  }
+  // This model uses no operator of ai.onnx itself.
+  const std::string bytes = model_of(true, false);
+  EXPECT_TRUE(import_bytes(bytes_of(bytes), std::nullopt, {.strict = true})->opsets.contains(""));
+}
+
 TEST(Functions, BodiesHaveSubgraphs) {
   Model m;
   auto& f = add_function(m.model, "F", {"a"}, {"r"});
