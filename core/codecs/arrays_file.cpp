@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -49,6 +50,23 @@ class ZipBytes {
   const std::string& what_;
 };
 
+// The parts of the file that belong to members. An archive whose members share bytes could describe
+// arrays that are together much larger than the file.
+class MemberRanges {
+ public:
+  // Returns false if the range contains bytes of another one.
+  bool add(size_t begin, size_t end) {
+    const auto after = ends_.lower_bound(begin);
+    if (after != ends_.end() && after->first < end) return false;
+    if (after != ends_.begin() && std::prev(after)->second > begin) return false;
+    ends_.emplace_hint(after, begin, end);
+    return true;
+  }
+
+ private:
+  std::map<size_t, size_t> ends_;  // by beginning
+};
+
 Tensor parse_member(std::span<const std::byte> data, const std::string& what) {
   size_t at = 0;
   return parse_npy(
@@ -68,6 +86,7 @@ std::map<std::string, Tensor> parse_npz(std::span<const std::byte> bytes, const 
   const size_t end = zip.end_record();
   size_t entry = zip.at<uint32_t>(end + 16);
   std::map<std::string, Tensor> arrays;
+  MemberRanges members;
   for (size_t left = zip.at<uint16_t>(end + 10); left > 0; left--) {
     if (zip.at<uint32_t>(entry) != kEntryTag)
       fail(ErrorCode::data_loss, "'{}' is no usable .npz file: its directory is damaged", what);
@@ -84,8 +103,12 @@ std::map<std::string, Tensor> parse_npz(std::span<const std::byte> bytes, const 
       fail(ErrorCode::data_loss, "'{}' is no usable .npz file: its directory is damaged", what);
     const size_t data =
         local + kLocalBytes + zip.at<uint16_t>(local + 26) + zip.at<uint16_t>(local + 28);
+    const auto bytes_of_member = zip.part(data, size);
+    if (!members.add(local, data + size))
+      fail(ErrorCode::data_loss,
+           "'{}' is no usable .npz file: '{}' shares bytes with another array", what, name);
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
-    arrays[name] = parse_member(zip.part(data, size), member);
+    arrays[name] = parse_member(bytes_of_member, member);
     entry += kEntryBytes + name_size + zip.at<uint16_t>(entry + 30) + zip.at<uint16_t>(entry + 32);
   }
   return arrays;

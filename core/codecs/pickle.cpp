@@ -243,6 +243,14 @@ class Unpickler {
   }
 
   // -- arrays
+  // Counts bytes of a new value. A pickle may use one text or bytes object for many values, but the
+  // writers of arrays do not: each byte of the file is copied at most twice, to decode a text and
+  // to fill an array.
+  void count_copied(uint64_t bytes) {
+    if (bytes > 2 * uint64_t{bytes_.size()} - copied_)
+      refuse("it makes many arrays from the same bytes");
+    copied_ += bytes;
+  }
   void reduce();
   void build();
   Ref call(Callee callee, const std::vector<Ref>& arguments);
@@ -258,6 +266,7 @@ class Unpickler {
   std::span<const std::byte> bytes_;
   const std::string& what_;
   size_t at_ = 0;
+  uint64_t copied_ = 0;
   std::vector<Ref> made_, stack_;
   std::map<uint64_t, Ref> memo_;
 };
@@ -413,6 +422,7 @@ Ref Unpickler::call(Callee callee, const std::vector<Ref>& arguments) {
     case Callee::dtype: return make_dtype(arguments);
     case Callee::encode: {  // encodes text as Latin-1; protocol 2 has no bytes
       const std::string& text = argument(arguments, 0, Kind::text).text;
+      count_copied(text.size());
       Ref v = make(Kind::bytes);
       v->owned = std::make_shared<std::vector<std::byte>>();
       for (size_t i = 0; i < text.size(); i++) {
@@ -464,6 +474,7 @@ void Unpickler::fill_array(Value& array, const Ref& shape, const Value& dtype, b
   if (need != data.bytes.size())
     refuse(fmt::format("an array {} of {} has {} bytes, expected {}", shape_string(dims),
                        dtype_name(dtype.dtype), data.bytes.size(), need));
+  count_copied(need);
   Tensor t = Tensor::zeros(dtype.dtype, dims);
   auto* to = static_cast<std::byte*>(t.mutable_data());
   if (need && !(columns_first && dims.size() > 1)) {

@@ -395,6 +395,60 @@ TEST(NpzArrays, LargerThanFourGiBAreRefused) {
   }
 }
 
+// The directory may name one member many times, so a small file could describe any number of
+// arrays.
+TEST(NpzArrays, MembersShareNoBytes) {
+  const std::string data =
+      npy_bytes(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", little(1.5f));
+  const std::string good = npz({{"x.npy", data}, {"y.npy", data}, {"z.npy", data}});
+  EXPECT_EQ(parse_npz(std::as_bytes(std::span(good)), "d.npz").size(), 3u);
+  const size_t directory = good.find("PK\x01\x02"), entry_size = 46 + 5;
+  const size_t member_size = directory / 3;
+  for (uint32_t entry = 0; entry < 3; entry++)
+    for (uint32_t other = 0; other < 3; other++) {
+      if (entry == other) continue;
+      std::string bytes = good;
+      bytes.replace(directory + entry * entry_size + 42, 4,
+                    little(static_cast<uint32_t>(other * member_size)));
+      try {
+        parse_npz(std::as_bytes(std::span(bytes)), "d.npz");
+        ADD_FAILURE() << entry << " " << other;
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), ErrorCode::data_loss);
+        EXPECT_NE(e.message().find("shares bytes with another array"), std::string::npos)
+            << e.message();
+      }
+    }
+}
+
+// A memo keeps bytes and texts, so each further copy needs few bytes of the file.
+TEST(PickledArrays, AreNotMadeFromTheSameBytesWithoutEnd) {
+  const std::string content(60000, 'a');
+  const std::string size = little(static_cast<uint32_t>(content.size()));
+  const std::string array = call("numpy.core.multiarray", "_reconstruct") +
+                            call("numpy", "ndarray") + "K\x00\x85\x43\x01"s + "b\x87R"s;
+  // Memo 0 is the content and memo 1 the state of an array.
+  const std::string state =
+      "(K\x01M"s + little(uint16_t{60000}) + "\x85"s + type("u1") + "\x89h\0t"s;
+  const std::string built =
+      "\x80\x05\x42"s + size + content + "\x94\x30"s + state + "\x94\x30}"s + text("x") + array;
+  const std::string encoded = "\x80\x05X"s + size + content + "\x94\x30}"s + text("x");
+  const std::string encode = call("_codecs", "encode") + "h\0"s + text("latin1") + "\x86R"s;
+  const auto repeated = [](const std::string& part, int count) {
+    std::string parts;
+    for (int i = 0; i < count; i++) parts += part;
+    return parts;
+  };
+  const std::string of_text =
+      array + "(K\x01M"s + little(uint16_t{60000}) + "\x85"s + type("u1") + "\x89"s;
+  const std::string build = "h\x01\x62"s;
+  EXPECT_EQ(message_of(built + build + "s."s), "no error");
+  expect_refused(built + repeated(build, 100) + "s.", "many arrays from the same bytes");
+  EXPECT_EQ(message_of(encoded + of_text + encode + "tbs."s), "no error");
+  expect_refused(encoded + repeated(encode + "0"s, 100) + of_text + encode + "tbs."s,
+                 "many arrays from the same bytes");
+}
+
 TEST(PickledArrays, AreNotNestedWithoutEnd) {
   std::string deep = "\x80\x04)"s;
   for (int i = 0; i < 100000; i++) deep += '\x85';
