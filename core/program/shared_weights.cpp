@@ -43,7 +43,9 @@ std::optional<uint64_t> WeightTable::find(const WeightForm& form, uint64_t bytes
 
 void share_weights(Program& program, std::vector<Weight>& weights, const WeightTable& table) {
   if (has_shards(program)) return;
-  std::ranges::sort(weights, {}, &Weight::offset);
+  // An empty record comes before the record that begins at the same offset, so that moved_with()
+  // finds the one with the bytes.
+  std::ranges::sort(weights, {}, [](const Weight& w) { return std::pair(w.offset, w.bytes); });
   std::vector<Moved> moved;
   std::vector<Weight> kept;
   uint64_t end = 0;
