@@ -270,6 +270,7 @@ void AtomicFile::reserve(uint64_t bytes) {
   POPRT_ASSERT(fd_ >= 0);
   constexpr uint64_t kWorthIt = uint64_t{1} << 22;
   if (bytes < kWorthIt || bytes > INT64_MAX - size_) return;
+  const SizeSignalBlocker blocker;  // tmpfs compares with the limit although the size stays
   (void)::fallocate(fd_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(size_), static_cast<off_t>(bytes));
   reserved_ = std::max(reserved_, size_ + bytes);
 }

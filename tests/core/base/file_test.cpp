@@ -500,5 +500,30 @@ TEST_F(File, LimitOfTheSizeIsAnErrorAndNoSignal) {
   }
 }
 
+// tmpfs compares a reservation with the limit, although the size of the file does not change.
+TEST_F(File, ReservingMoreThanTheLimitOfTheSizeIsNoSignal) {
+  std::string pattern = "/dev/shm/poprt_file_XXXXXX";
+  if (!::mkdtemp(pattern.data())) GTEST_SKIP() << "no /dev/shm";
+  for (const fs::path& folder : {dir, fs::path(pattern)}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      std::signal(SIGXFSZ, SIG_DFL);
+      const rlimit limit{1000, 1000};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+      const Error written = error_of([&] {
+        AtomicFile file(folder / "large");
+        file.reserve(uint64_t{8} << 20);
+        file.write(bytes_of(std::string(2000, 'x')));
+      });
+      ::_exit(written.code() == ErrorCode::resource_exhausted ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+  }
+  fs::remove_all(pattern);
+}
+
 }  // namespace
 }  // namespace poprt
