@@ -144,10 +144,11 @@ int resize(int fd, uint64_t bytes) {
 std::shared_ptr<const MappedFile> MappedFile::open(const fs::path& path, bool keeps_descriptor) {
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) fail_errno("open", path, errno);
+  const bool no_file = file.get() < 0 && errno == ENXIO;  // a socket, or a device without driver
+  if (file.get() < 0 && !no_file) fail_errno("open", path, errno);
   struct stat info{};
-  if (::fstat(file.get(), &info) != 0) fail_errno("open", path, errno);
-  if (!S_ISREG(info.st_mode))
+  if (!no_file && ::fstat(file.get(), &info) != 0) fail_errno("open", path, errno);
+  if (no_file || !S_ISREG(info.st_mode))
     fail(ErrorCode::invalid_argument, "cannot read '{}': expected a regular file, found {}",
          path.string(), S_ISDIR(info.st_mode) ? "a directory" : "a device, pipe or socket");
   std::shared_ptr<MappedFile> mapped(new MappedFile);

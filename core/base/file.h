@@ -16,10 +16,10 @@ namespace poprt {
 // used. If another process truncates the file, reading the bytes raises SIGBUS.
 class MappedFile {
  public:
-  // Throws not_found, permission_denied, invalid_argument (for a directory, device or pipe),
-  // resource_exhausted (too many open files, or the address space is too small), data_loss (an I/O
-  // error) or unknown (other errors of the system, such as ENXIO for a socket), with the path in
-  // the message. `keeps_descriptor` keeps the file open for read().
+  // Throws not_found, permission_denied, invalid_argument (for a directory, device, pipe or
+  // socket), resource_exhausted (too many open files, or the address space is too small), data_loss
+  // (an I/O error) or unknown (other errors of the system), with the path in the message.
+  // `keeps_descriptor` keeps the file open for read().
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
                                                 bool keeps_descriptor = false);
   ~MappedFile();

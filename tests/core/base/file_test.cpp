@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -302,6 +305,22 @@ TEST_F(File, ExtendMakesRoomOfZeros) {
   EXPECT_EQ(error_of([&] { file.extend(UINT64_MAX); }).code(), ErrorCode::resource_exhausted);
   file.commit();
   EXPECT_EQ(text_of(dir / "a"), std::string("ab\0\0zc", 6));
+}
+
+TEST_F(File, ASocketIsNoFile) {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_GE(fd, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = (dir / "socket").string();
+  ASSERT_LT(path.size(), sizeof address.sun_path);
+  std::ranges::copy(path, address.sun_path);
+  ASSERT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  const Error e = error_of([&] { MappedFile::open(path); });
+  ::close(fd);
+  EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(e.message(),
+            "cannot read '" + path + "': expected a regular file, found a device, pipe or socket");
 }
 
 TEST_F(File, OpeningAPipeDoesNotWait) {
