@@ -11,8 +11,6 @@
 namespace poprt {
 namespace {
 
-constexpr size_t kSha1Block = 64;
-
 void add_sha1_block(std::array<uint32_t, 5>& state, const std::byte* bytes) {
   std::array<uint32_t, 80> w;
   for (size_t i = 0; i < 16; i++) {
@@ -39,21 +37,37 @@ void add_sha1_block(std::array<uint32_t, 5>& state, const std::byte* bytes) {
 
 }  // namespace
 
-std::string sha1_of(std::span<const std::byte> bytes) {
-  std::array<uint32_t, 5> state = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
-  const uint64_t bits = uint64_t{bytes.size()} * 8;
-  for (; bytes.size() >= kSha1Block; bytes = bytes.subspan(kSha1Block))
-    add_sha1_block(state, bytes.data());
+Sha1& Sha1::add(std::span<const std::byte> bytes) {
+  const size_t begun = bytes_ % kBlock;
+  bytes_ += bytes.size();
+  if (begun) {
+    const size_t more = std::min(bytes.size(), kBlock - begun);
+    std::copy_n(bytes.begin(), more, rest_.begin() + static_cast<ptrdiff_t>(begun));
+    bytes = bytes.subspan(more);
+    if (begun + more < kBlock) return *this;
+    add_sha1_block(state_, rest_.data());
+  }
+  for (; bytes.size() >= kBlock; bytes = bytes.subspan(kBlock))
+    add_sha1_block(state_, bytes.data());
+  std::copy(bytes.begin(), bytes.end(), rest_.begin());
+  return *this;
+}
+
+std::string Sha1::finish() {
   // The rest, a one, zeros, and the number of bits at the end of a block.
-  std::array<std::byte, 2 * kSha1Block> tail{};
-  std::copy(bytes.begin(), bytes.end(), tail.begin());
-  tail[bytes.size()] = std::byte{0x80};
-  const size_t size = bytes.size() + 9 <= kSha1Block ? kSha1Block : 2 * kSha1Block;
+  const uint64_t bits = bytes_ * 8;
+  const size_t rest = bytes_ % kBlock;
+  std::array<std::byte, 2 * kBlock> tail{};
+  std::copy_n(rest_.begin(), rest, tail.begin());
+  tail[rest] = std::byte{0x80};
+  const size_t size = rest + 9 <= kBlock ? kBlock : 2 * kBlock;
   for (size_t i = 0; i < 8; i++) tail[size - 1 - i] = static_cast<std::byte>(bits >> (8 * i));
-  for (size_t at = 0; at < size; at += kSha1Block) add_sha1_block(state, tail.data() + at);
+  for (size_t at = 0; at < size; at += kBlock) add_sha1_block(state_, tail.data() + at);
   std::string hex;
-  for (const uint32_t v : state) hex += fmt::format("{:08x}", v);
+  for (const uint32_t v : state_) hex += fmt::format("{:08x}", v);
   return hex;
 }
+
+std::string sha1_of(std::span<const std::byte> bytes) { return Sha1().add(bytes).finish(); }
 
 }  // namespace poprt

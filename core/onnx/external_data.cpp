@@ -138,7 +138,7 @@ ExternalFiles::Bytes ExternalFiles::map(std::string_view location) {
   return out;
 }
 
-void ExternalFiles::check(std::string_view location, std::string_view checksum) {
+void ExternalFiles::check_sha1(std::string_view location, std::string_view checksum) {
   std::string expected(checksum);
   for (char& c : expected)
     if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
@@ -155,11 +155,24 @@ void ExternalFiles::check(std::string_view location, std::string_view checksum) 
     throw;
   }
   const auto [it, is_new] = sha1_.try_emplace(std::string(location));
-  if (is_new) it->second = sha1_of(whole.bytes);
+  if (is_new) it->second = sha1_of_map(whole.bytes);
   if (it->second != expected)
     fail(ErrorCode::data_loss,
          "external data file {} is damaged or another file: its SHA-1 is {}, the model has {}",
          quote_name(location), it->second, expected);
+}
+
+std::string ExternalFiles::sha1_of_map(std::span<const std::byte> bytes) const {
+  if (!copy_) return sha1_of(bytes);
+  constexpr size_t kPiece = size_t{1} << 18;
+  Sha1 hash;
+  std::vector<std::byte> piece;
+  for (size_t at = 0; at < bytes.size(); at += piece.size()) {
+    piece.resize(std::min(kPiece, bytes.size() - at));
+    copy_mapped(bytes.subspan(at, piece.size()), piece);
+    hash.add(piece);
+  }
+  return hash.finish();
 }
 
 ExternalFiles::Bytes ExternalFiles::read(std::string_view location, uint64_t offset,

@@ -24,7 +24,8 @@ namespace poprt::onnx {
 class ExternalFiles {
  public:
   // Without a `directory`, external data is refused. `allow_links` accepts symbolic and hard links
-  // with any target. `copy`: read() returns a copy of the bytes instead of a part of the map.
+  // with any target. `copy`: read() returns a copy of the bytes instead of a part of the map, and a
+  // file that is truncated meanwhile is an error.
   // `zeros` gives zeros for a file that is missing, without using memory for them. Those of 256
   // bytes or more begin with a number that differs from tensor to tensor.
   ExternalFiles(std::optional<std::filesystem::path> directory, bool allow_links, bool copy = false,
@@ -54,10 +55,11 @@ class ExternalFiles {
   // Compares the SHA-1 of the whole file with `checksum`, 40 hexadecimal digits. Throws data_loss
   // if they differ, invalid_argument for another text, and otherwise like read(). A missing file
   // that becomes zeros is not compared. The SHA-1 of a file is computed once.
-  void check(std::string_view location, std::string_view checksum);
+  void check_sha1(std::string_view location, std::string_view checksum);
 
  private:
   Bytes map(std::string_view location);
+  std::string sha1_of_map(std::span<const std::byte> bytes) const;
 
   std::optional<std::filesystem::path> directory_;
   bool allow_links_, copy_, zeros_;

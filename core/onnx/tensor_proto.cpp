@@ -139,7 +139,7 @@ Tensor read_external(const ::onnx::TensorProto& proto, DType dtype, Shape shape,
     }
   }
   if (!location) fail(ErrorCode::invalid_argument, "external_data has no location");
-  if (checksum) files.check(*location, *checksum);
+  if (checksum) files.check_sha1(*location, *checksum);
   const uint64_t expected = dtype_bytes(dtype, element_count(shape));
   const ExternalFiles::Bytes bytes = files.read(*location, offset.value_or(0), length, expected);
   return from_bytes(dtype, std::move(shape), bytes.bytes.data(), bytes.bytes.size(), bytes.owner);

@@ -25,5 +25,17 @@ TEST(Sha1, SizesAroundABlock) {
   EXPECT_EQ(sha1_text(std::string(119, 'x')), "4300320394f7ee239bcdce7d3b8bcee173a0cd5c");
 }
 
+TEST(Sha1, PartsAreHashedAsTheWhole) {
+  std::string text(300, '\0');
+  for (size_t i = 0; i < text.size(); i++) text[i] = static_cast<char>(i * 7);
+  const auto bytes = std::as_bytes(std::span(text));
+  for (size_t first = 0; first <= 130; first++)
+    for (const size_t second : {0, 1, 63, 64, 65, 128}) {
+      Sha1 hash;
+      hash.add(bytes.first(first)).add(bytes.subspan(first, second));
+      EXPECT_EQ(hash.add(bytes.subspan(first + second)).finish(), sha1_of(bytes)) << first;
+    }
+}
+
 }  // namespace
 }  // namespace poprt

@@ -117,6 +117,19 @@ TEST_F(External, ChecksumsAreCompared) {
             entries(other));
 }
 
+TEST_F(External, AChecksumOfATruncatedFileIsAnError) {
+  ExternalFiles files(dir_ / "model", false, true);
+  const std::string bytes(3 << 20, 'd');
+  write_file(dir_ / "model/large", bytes);
+  const std::string right = sha1_of(std::as_bytes(std::span(bytes)));
+  files.read("large", 0, std::nullopt);
+  fs::resize_file(dir_ / "model/large", 1 << 20);
+  expect_error(ErrorCode::data_loss, {"truncated"}, [&] { files.check_sha1("large", right); });
+  fs::resize_file(dir_ / "model/large", 0);
+  write_file(dir_ / "model/other", bytes);
+  files.check_sha1("other", right);
+}
+
 size_t open_files() {
   return static_cast<size_t>(
       std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator{}));
