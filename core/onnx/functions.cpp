@@ -44,6 +44,11 @@ std::vector<Message> unknown_messages(const ::onnx::FunctionProto& proto, int nu
 
 }  // namespace
 
+std::vector<::onnx::AttributeProto> attribute_defaults(const ::onnx::FunctionProto& proto) {
+  return unknown_messages<::onnx::AttributeProto>(proto, kFunctionAttributeProto,
+                                                  "attribute_proto");
+}
+
 std::map<std::string, int64_t> read_opsets(
     const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports) {
   std::map<std::string, int64_t> opsets;
@@ -80,8 +85,7 @@ Functions::Functions(::onnx::ModelProto& model) {
     try {
       if (proto.name().empty()) fail(ErrorCode::invalid_argument, "it has no name");
       f.opsets = read_opsets(proto.opset_import());
-      f.defaults = unknown_messages<::onnx::AttributeProto>(proto, kFunctionAttributeProto,
-                                                            "attribute_proto");
+      f.defaults = attribute_defaults(proto);
       f.value_info =
           unknown_messages<::onnx::ValueInfoProto>(proto, kFunctionValueInfo, "value_info");
       f.order = node_order(proto.node());

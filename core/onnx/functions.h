@@ -26,6 +26,9 @@ std::map<std::string, int64_t> read_opsets(
 void check_import(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports,
                   const std::string& domain);
 
+// The default values of a function's attributes. Throws data_loss if one is damaged.
+std::vector<::onnx::AttributeProto> attribute_defaults(const ::onnx::FunctionProto& proto);
+
 struct Function {
   ::onnx::FunctionProto* proto = nullptr;
   std::string name;  // for messages

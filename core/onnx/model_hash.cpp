@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "codecs/sha256.h"
 #include "onnx/external_data.h"
+#include "onnx/functions.h"
 #include "onnx/split_model.h"
 #include "onnx/wire.h"
 
@@ -29,13 +30,17 @@ class Locations {
     for (const auto& t : g.sparse_initializer()) sparse(t);
     for (const auto& n : g.node()) node(n);
   }
-  void node(const pb::NodeProto& n) {
-    for (const auto& a : n.attribute()) attribute(a);
+  void function(const pb::FunctionProto& f) {
+    for (const auto& n : f.node()) node(n);
+    for (const auto& a : attribute_defaults(f)) attribute(a);
   }
   // The parts of each file, in any order. They may be outside of the file.
   const std::map<std::string, std::vector<ModelFile::Part>>& found() const { return found_; }
 
  private:
+  void node(const pb::NodeProto& n) {
+    for (const auto& a : n.attribute()) attribute(a);
+  }
   void tensor(const pb::TensorProto& t) {
     std::string location;
     bool external = false;
@@ -115,8 +120,7 @@ std::vector<ModelFile> files_of(std::span<const std::byte> bytes,
     pb::ModelProto model;
     parse_message(rest, kModelTags, "ONNX model", model);
     locations.graph(model.graph());
-    for (const auto& f : model.functions())
-      for (const auto& n : f.node()) locations.node(n);
+    for (const auto& f : model.functions()) locations.function(f);
   }
   std::vector<ModelFile> files = {{"", bytes, nullptr, {{0, bytes.size()}}, nullptr}};
   ExternalFiles external(directory, allow_links);

@@ -165,6 +165,21 @@ TEST_F(ModelHash, FindsFilesOfTensorsInAnyField) {
   }
 }
 
+// The protobuf classes have no field for the default values of a function's attributes.
+TEST_F(ModelHash, FindsFilesOfAttributeDefaults) {
+  pb::ModelProto model;
+  pb::AttributeProto value;
+  externalize(*value.mutable_t(), "part");
+  model.add_functions()->mutable_unknown_fields()->AddLengthDelimited(11,
+                                                                      value.SerializeAsString());
+  const std::string bytes = model.SerializeAsString();
+  const auto hash = [&] { return hash_bytes(std::as_bytes(std::span(bytes)), folder); };
+  write("part", "bytes");
+  const std::string before = hash();
+  write("part", "other");
+  EXPECT_NE(hash(), before);
+}
+
 // Each file is hashed once, in the order of names, with its size.
 TEST_F(ModelHash, IsThatOfFilesInTheirOrder) {
   const auto model_of = [](std::initializer_list<const char*> names) {
