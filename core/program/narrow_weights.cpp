@@ -38,11 +38,14 @@ int width_of(DType dtype) {
   return found == kRanges.end() ? 0 : dtype_bits(dtype) / 8;
 }
 
-// All values are finite, so one multiplication by a power of two corrects the bias of the exponent.
-// It also handles subnormal halves, unless the thread flushes subnormal floats.
+// All values are finite. A normal half gets the bias of a float, and a subnormal one is its
+// mantissa times 2^-24. No operand is a subnormal float, which a process may flush to zero.
 float widen_half(uint16_t bits) {
-  const uint32_t magnitude = static_cast<uint32_t>(bits & 0x7fffu) << 13;
-  const float value = std::bit_cast<float>(magnitude) * 0x1p112f;
+  constexpr uint32_t kBias = 127 - 15, kLeastNormal = 1u << 10;
+  const uint32_t magnitude = bits & 0x7fffu;
+  const float normal = std::bit_cast<float>((magnitude << 13) + (kBias << 23));
+  const float small = static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24f;
+  const float value = magnitude < kLeastNormal ? small : normal;
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) | static_cast<uint32_t>(bits & 0x8000u)
                                                                    << 16);
 }

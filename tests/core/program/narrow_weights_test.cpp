@@ -9,6 +9,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "base/denormals.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "base/quarter.h"
@@ -60,6 +61,24 @@ TEST(Narrowing, FindsEveryFiniteHalf) {
   ASSERT_TRUE(form);
   EXPECT_EQ(form->dtype, DType::f16);
   expect_same_bits(there_and_back(*form, values), values);
+}
+
+// A process may flush subnormal floats, for example because a library of it was compiled with
+// -ffast-math.
+TEST(Narrowing, EveryFormIsWidenedWhileSubnormalNumbersAreFlushed) {
+  std::vector<float> halves, quarters;
+  for (uint32_t bits = 0; bits < 65536; bits++)
+    if ((bits >> 10 & 31) != 31) halves.push_back(to_float(f16_t{static_cast<uint16_t>(bits)}));
+  for (int code = 0; code < 256; code++)
+    if (code != 0x80)
+      quarters.push_back(
+          std::ldexp(quarter_to_float(DType::f8_152, static_cast<uint8_t>(code)), -64));
+  for (const auto& values : {halves, quarters, std::vector<float>{0x1p-126f, 1, 0x1p127f}}) {
+    const auto form = narrowest(values);
+    ASSERT_TRUE(form);
+    const FlushDenormals flush;
+    expect_same_bits(there_and_back(*form, values), values);
+  }
 }
 
 TEST(Narrowing, StoresAWideRangeAsBfloat16) {
