@@ -1,6 +1,9 @@
 #include "program/aliases.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <vector>
 
 #include "program/control.h"
 
@@ -13,12 +16,8 @@ class AliasCheck {
       : p_(p), input_(input), output_(output) {}
 
   bool run() {
-    for (const Instruction& in : p_.main) {
-      const std::string& kernel = p_.kernels[in.kernel];
-      if (kernel == kControlCase) written_ = false;  // only one variant runs
-      if (!step(in, kernel)) return false;
-    }
-    return true;
+    return std::ranges::all_of(
+        p_.main, [&](const Instruction& in) { return step(in, p_.kernels[in.kernel]); });
   }
 
  private:
@@ -33,11 +32,42 @@ class AliasCheck {
     return b && b->space == Space::output && b->index == output_;
   }
 
+  struct Region {
+    bool is_loop = false;
+    std::optional<int64_t> variant;
+  };
+
+  // Each IPU of a linked program has regions of all variants, of which only one runs. Regions that
+  // another buffer selects are not variants.
+  Region region_of(const Instruction& in, Control control) {
+    Region region{.is_loop = control == Control::loop};
+    if (control != Control::case_region) return region;
+    if (!index_) index_ = in.operands[0];
+    if (*index_ == in.operands[0]) region.variant = decode_case(in).number;
+    return region;
+  }
+
+  // Whether an instruction that runs together with the current one, and that is before it, writes
+  // the output.
+  bool is_written() const {
+    const auto variant = std::ranges::find_if(regions_, &has_variant);
+    if (variant == regions_.end()) return written_ || !written_in_.empty();
+    return written_ || written_in_.contains(*variant->variant);
+  }
+  void set_written() {
+    const auto variant = std::ranges::find_if(regions_, &has_variant);
+    if (variant == regions_.end())
+      written_ = true;
+    else
+      written_in_.insert(*variant->variant);
+  }
+  static bool has_variant(const Region& region) { return region.variant.has_value(); }
+
   // An operand in the output counts as written, because a program does not state which operands a
   // kernel writes. A loop may read the input again after it wrote the output.
   bool step(const Instruction& in, const std::string& kernel) {
     if (kernel == kControlEnd) {
-      if (!loops_.empty()) loops_.pop_back();
+      if (!regions_.empty()) regions_.pop_back();
       return true;
     }
     bool reads = false, writes = false;
@@ -45,17 +75,18 @@ class AliasCheck {
       reads = reads || is_input(buffer(in, i));
       writes = writes || is_output(buffer(in, i));
     }
-    const bool loops = std::ranges::find(loops_, true) != loops_.end();
-    if (control_of(kernel)) loops_.push_back(kernel == kControlLoop);
+    const bool loops = std::ranges::find(regions_, true, &Region::is_loop) != regions_.end();
+    const std::optional<Control> control = control_of(kernel);
     if ((reads || writes) && loops) return false;
-    if (reads && writes) return !written_ && keeps(in, kernel);
-    if (reads && written_) return false;
-    written_ = written_ || writes;
+    if (reads && is_written()) return false;
+    if (reads && writes) return copies_in_place(in, kernel);
+    if (writes) set_written();
+    if (control && control != Control::transfer) regions_.push_back(region_of(in, *control));
     return true;
   }
 
   // Whether the instruction copies bytes of the input to the same place of the output.
-  bool keeps(const Instruction& in, const std::string& kernel) const {
+  bool copies_in_place(const Instruction& in, const std::string& kernel) const {
     if (kernel != "copy" || in.operands.size() != 2) return false;
     const Buffer *from = buffer(in, 0), *to = buffer(in, 1);
     return is_input(from) && is_output(to) && from->offset == to->offset;
@@ -63,8 +94,10 @@ class AliasCheck {
 
   const Program& p_;
   const uint32_t input_, output_;
-  bool written_ = false;
-  std::vector<bool> loops_;  // for each open region: whether it is a loop
+  std::vector<Region> regions_;    // that are open
+  std::optional<uint32_t> index_;  // the buffer that selects the variant
+  bool written_ = false;           // by instructions that are in no variant
+  std::set<int64_t> written_in_;   // the variants that write the output
 };
 
 }  // namespace

@@ -62,6 +62,39 @@ TEST(Aliases, VariantsAreSeparate) {
   EXPECT_FALSE(c.shares());
 }
 
+// A linked program for several IPUs has all variants on each of them.
+TEST(Aliases, AVariantGoesOnOnTheNextIpu) {
+  for (const int64_t reader : {0, 1}) {
+    Cache c;
+    c.emit("control.shard", {}, {0, -1, 0, 256, 0});
+    c.emit("control.case", {c.index}, {0}).keep().write().end();
+    c.emit("control.case", {c.index}, {1}).keep().end();
+    c.end();
+    c.emit("control.shard", {}, {1, -1, 256, 256, 0});
+    c.emit("control.case", {c.index}, {reader}).read().end();
+    c.end();
+    EXPECT_EQ(c.shares(), reader == 1);
+  }
+}
+
+TEST(Aliases, InstructionsOutsideOfVariantsRunWithEachOfThem) {
+  Cache before;
+  before.write().emit("control.case", {before.index}, {1}).read().end();
+  EXPECT_FALSE(before.shares());
+  Cache after;
+  after.emit("control.case", {after.index}, {1}).write().end().read();
+  EXPECT_FALSE(after.shares());
+}
+
+// Both regions may run if different buffers select them.
+TEST(Aliases, OtherBuffersSelectNoVariant) {
+  Cache c;
+  const BufferId other = c.b.arena(256, 4, DType::u32, {1});
+  c.emit("control.case", {c.index}, {0}).write().end();
+  c.emit("control.case", {other}, {1}).read().end();
+  EXPECT_FALSE(c.shares());
+}
+
 TEST(Aliases, LoopsMayReadTheInputAgain) {
   Cache c;
   c.emit("control.loop", {kNoBuffer, c.flag, c.round}, {3}).read().end().keep().write();
