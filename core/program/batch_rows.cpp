@@ -21,7 +21,10 @@ std::vector<BatchRows> read_batch_rows(std::string_view note) {
   try {
     for (const auto& entry : parse_ordered_json(note)) {
       BatchRows a;
-      a.axis = entry.at("axis").get<uint32_t>();
+      const int64_t axis = whole_number(entry.at("axis"));
+      if (axis < 0 || axis > int64_t{UINT32_MAX})
+        fail(ErrorCode::data_loss, "opaque blob '{}': there is no axis {}", kBatchRows, axis);
+      a.axis = static_cast<uint32_t>(axis);
       a.rows = whole_number(entry.at("rows"));
       a.inputs = entry.at("inputs").get<std::vector<std::string>>();
       if (entry.contains("mixed")) a.mixed = entry["mixed"];

@@ -20,7 +20,12 @@ TEST(BatchRows, TheNoteReadsBack) {
 }
 
 TEST(BatchRows, AMalformedNoteIsDamage) {
-  for (const char* note : {"", "{", "[{}]", R"([{"axis": -1, "rows": 2, "inputs": 3}])", "[3]"}) {
+  for (const char* note : {"", "{", "[{}]", R"([{"axis": -1, "rows": 2, "inputs": []}])", "[3]",
+                           R"([{"axis": 0, "rows": 2, "inputs": 3}])",
+                           R"([{"axis": 4294967296, "rows": 2, "inputs": []}])",
+                           R"([{"axis": 1e300, "rows": 2, "inputs": []}])",
+                           R"([{"axis": 0.5, "rows": 2, "inputs": []}])",
+                           R"([{"axis": true, "rows": 2, "inputs": []}])"}) {
     try {
       read_batch_rows(note);
       ADD_FAILURE() << note;
