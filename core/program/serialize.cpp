@@ -434,12 +434,16 @@ LoadedProgram read_executable(std::span<const std::byte> payload,
   LoadedProgram loaded;
   loaded.program =
       decode(payload.subspan(h.program_offset, h.program_bytes), loaded.notes, loaded.narrow);
-  check_narrow(loaded.narrow, loaded.program.weights_bytes);
-  const std::vector<StoredPiece> pieces =
-      stored_pieces(loaded.narrow, loaded.program.weights_bytes);
   loaded.package = package_in(h);
   loaded.weights =
       h.weights_bytes == 0 ? weights : payload.subspan(h.weights_offset, h.weights_bytes);
+  // Below this, the sums of stored_pieces() cannot overflow.
+  if (loaded.program.weights_bytes > uint64_t{INT64_MAX})
+    throw_broken(fmt::format("the program needs {} bytes of weights, {} are there",
+                             loaded.program.weights_bytes, loaded.weights.size()));
+  check_narrow(loaded.narrow, loaded.program.weights_bytes);
+  const std::vector<StoredPiece> pieces =
+      stored_pieces(loaded.narrow, loaded.program.weights_bytes);
   if (stored_bytes(pieces) != loaded.weights.size())
     throw_broken(fmt::format("the program needs {} bytes of weights, {} are there",
                              stored_bytes(pieces), loaded.weights.size()));

@@ -420,6 +420,24 @@ TEST(Serialize, RecordedAnswersToEveryByteChanged) {
                         "Messages for damaged programs: serialize_test.cpp.");
 }
 
+TEST(Serialize, SizesAtTheEndOfTheirRangeAreDamage) {
+  Builder b = sample();
+  const std::string original = written(b);
+  const auto eight = [](uint64_t value) {
+    return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  // The sizes of the arena and of the weights follow each other.
+  const size_t at =
+      original.find(eight(b.program().arena_bytes) + eight(b.program().weights_bytes));
+  ASSERT_NE(at, original.npos);
+  for (const uint64_t less : {0, 1, 63, 64, 65, 4096}) {
+    std::string bytes = original;
+    bytes.replace(at + 8, 8, eight(UINT64_MAX - less));
+    const Aligned payload(bytes);
+    EXPECT_EQ(code_of(payload.bytes), ErrorCode::data_loss) << less;
+  }
+}
+
 TEST(Serialize, WeightsMayLieElsewhere) {
   Builder b = sample();
   const std::string bytes = written(b);
