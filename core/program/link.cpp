@@ -116,6 +116,7 @@ class Linker {
     Buffer index{Space::input, index_, 0, 4, DType::u32, {1}};
     p_.buffers.push_back(index);
     place_weights();
+    has_input_.resize(p_.inputs.size());
     for (size_t i = 0; i < variants_.size(); i++) append(i);
     assemble();
     out_.program = std::move(p_);
@@ -417,10 +418,11 @@ class Linker {
       if (inputs[i].data == kNoData) continue;
       Anchor& to = p_.inputs[inputs_[variant][i]];
       const uint64_t data = moved(weights, inputs[i].data, inputs[i].bytes());
-      if (share_ && variant > 0 && to.data != data)
+      if (share_ && has_input_[inputs_[variant][i]] && to.data != data)
         fail(ErrorCode::invalid_argument, "weights '{}' differ from shape to shape", to.name);
       to.data = data;
     }
+    for (const uint32_t place : inputs_[variant]) has_input_[place] = true;
   }
 
   void append(std::span<const Instruction> from, const Program& p, std::vector<Instruction>& to,
@@ -455,6 +457,7 @@ class Linker {
   std::vector<Slot> slots_;
   std::vector<Place> places_;
   std::vector<std::vector<uint32_t>> inputs_, outputs_;
+  std::vector<bool> has_input_;  // by input: whether a variant that is appended has it
   std::vector<std::vector<Interval>> weights_;                     // by variant
   std::unordered_multimap<uint64_t, Stored> stored_, beginnings_;  // by fingerprint
   std::unordered_map<std::string, uint32_t> kernels_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -242,6 +243,29 @@ TEST(Link, DataOfInputsIsThatOfTheirVariant) {
             }).find("weights 'x' differ from shape to shape"),
             std::string::npos);
   EXPECT_EQ(error_text([&] { link_buckets(std::vector{a.variant(), same.variant()}); }), "");
+}
+
+// A decoder may have an input with a value that its encoder does not have.
+TEST(Link, UnitedVariantsNeedNotHaveAllInputsWithData) {
+  const Model encoder(2, 1);
+  Model decoder(2, 1), without(2, 1);
+  decoder.loaded.program.inputs.push_back({"table", DType::u8, {64}, 128});
+  without.loaded.program.inputs.push_back({"table", DType::u8, {64}});
+  for (const bool first : {false, true}) {
+    std::vector<Variant> variants = {encoder.variant(), decoder.variant()};
+    if (first) std::swap(variants[0], variants[1]);
+    const Linked linked = link_united(variants);
+    const auto table = std::ranges::find(linked.program.inputs, "table", &Anchor::name);
+    ASSERT_NE(table, linked.program.inputs.end());
+    ASSERT_NE(table->data, kNoData);
+    std::vector<std::byte> bytes(linked.program.weights_bytes);
+    for (const Weight& w : linked.weights) w.fill(std::span(bytes).subspan(w.offset, w.bytes));
+    EXPECT_EQ(bytes.at(table->data), std::byte(99));
+  }
+  EXPECT_NE(error_text([&] {
+              link_united(std::vector{without.variant(), decoder.variant()});
+            }).find("weights 'table' differ from shape to shape"),
+            std::string::npos);
 }
 
 }  // namespace
