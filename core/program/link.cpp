@@ -229,11 +229,15 @@ class Linker {
     }
   }
 
+  static void check_weights(const Program& p, std::span<const std::byte> weights) {
+    if (weights.size() < p.weights_bytes)
+      fail(ErrorCode::data_loss, "a variant needs {} bytes of weights, {} are there",
+           p.weights_bytes, weights.size());
+  }
+
   void check(const Variant& b) const {
     const Program& p = *b.program;
-    if (!b.load && b.weights.size() < p.weights_bytes)
-      fail(ErrorCode::data_loss, "a variant needs {} bytes of weights, {} are there",
-           p.weights_bytes, b.weights.size());
+    if (!b.load) check_weights(p, b.weights);
     if (std::count(p.kernels.begin(), p.kernels.end(), kControlCase))
       fail(ErrorCode::invalid_argument,
            "a model that is several variants already (fused, or with several shapes) cannot become "
@@ -308,10 +312,13 @@ class Linker {
       const size_t at = share_ ? variants_.size() - 1 - i : i;
       const Variant& b = variants_[at];
       weights_[at] = used_weights(*b.program);
-      if (b.load)
-        place(weights_[at], b.load().weights, true);
-      else
+      if (b.load) {
+        const LoadedProgram loaded = b.load();
+        check_weights(*b.program, loaded.weights);
+        place(weights_[at], loaded.weights, true);
+      } else {
         place(weights_[at], b.weights, false);
+      }
       keep_narrow(b, weights_[at]);
     }
   }

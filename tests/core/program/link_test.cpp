@@ -268,5 +268,21 @@ TEST(Link, UnitedVariantsNeedNotHaveAllInputsWithData) {
             std::string::npos);
 }
 
+// A file may have changed since its program was read.
+TEST(Link, WeightsOfALoadedVariantMustSuffice) {
+  const Model model(2, 1);
+  for (const size_t missing : {0, 1}) {
+    Variant variant{&model.loaded.program};
+    variant.load = [&] {
+      LoadedProgram loaded = model.loaded;
+      loaded.weights = loaded.weights.first(loaded.weights.size() - missing);
+      return loaded;
+    };
+    const auto link = [&] { link_graphs(std::vector{variant}); };
+    EXPECT_EQ(error_text(link),
+              missing ? "a variant needs 192 bytes of weights, 191 are there" : "");
+  }
+}
+
 }  // namespace
 }  // namespace poprt::program
