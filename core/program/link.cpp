@@ -171,8 +171,8 @@ class Linker {
       taken[at] = true;
       layout.places.push_back(at);
       Transfer& shared = places_[at].transfer;
-      if (shared.dtype == t.dtype && shared.shape == t.shape) continue;
       shared.bytes = std::max(shared.bytes, t.bytes);
+      if (shared.dtype == t.dtype && shared.shape == t.shape) continue;
       shared.dtype = DType::u8;
       shared.shape = {static_cast<int64_t>(shared.bytes)};
     }

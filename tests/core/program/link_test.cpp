@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "program/control.h"
 #include "program/serialize.h"
+#include "program/shards.h"
 
 namespace poprt::program {
 namespace {
@@ -282,6 +283,35 @@ TEST(Link, WeightsOfALoadedVariantMustSuffice) {
     EXPECT_EQ(error_text(link),
               missing ? "a variant needs 192 bytes of weights, 191 are there" : "");
   }
+}
+
+// A transfer may be larger than its shape needs.
+TEST(Link, ASharedTransferHasTheGreatestSize) {
+  const auto with_transfer_of = [](int64_t bytes) {
+    Builder b;
+    const auto size = static_cast<uint64_t>(bytes);
+    const BufferId x = b.input(b.add_input({"x", DType::u8, {bytes}}), 0, size, DType::u8, {4});
+    const BufferId y = b.output(b.add_output({"y", DType::u8, {bytes}}), 0, size, DType::u8, {4});
+    const BufferId place = b.arena(0, size, DType::u8, {4});
+    const auto emit = [&](std::string_view kernel, std::vector<BufferId> operands,
+                          std::vector<int64_t> ints) { b.emit(kernel, operands, ints, {}, "n"); };
+    emit("control.transfer", {place}, {0});
+    const auto begin = static_cast<int64_t>(b.program().arena_bytes);
+    emit("control.shard", {}, {0, -1, begin, 64, 0});
+    emit("copy", {x, place}, {});
+    emit("control.end", {}, {});
+    emit("control.shard", {}, {1, -1, begin + 64, 64, 0});
+    emit("copy", {place, y}, {});
+    emit("control.end", {}, {});
+    b.program().arena_bytes += 128;
+    return load_in_memory(b.program(), b.weight_records());
+  };
+  const LoadedProgram small = with_transfer_of(64), large = with_transfer_of(256);
+  const Linked linked = link_graphs(std::vector{Variant{&small.program, small.weights, "a/"},
+                                                Variant{&large.program, large.weights, "b/"}});
+  const Shards shards = shards_of(linked.program);
+  ASSERT_EQ(shards.transfers.size(), 1u);
+  EXPECT_EQ(shards.transfers[0].bytes, 256u);
 }
 
 }  // namespace
