@@ -343,10 +343,17 @@ ThreadPool::ThreadPool(int threads) {
 
 std::unique_ptr<ThreadPool> ThreadPool::shared(int threads) {
   if (threads < 2) return std::make_unique<ThreadPool>(threads);
+  using Known = std::map<int, std::weak_ptr<Workers>>;
   static ForkMutex mutex;
-  static std::map<int, std::weak_ptr<Workers>> known;
+  static Known* known = nullptr;
+  static pid_t made_by = 0;  // the process that made it
   const std::lock_guard lock(mutex);
-  std::weak_ptr<Workers>& entry = known[threads];
+  // If another thread held the mutex during the fork, it may have been in the middle of a change.
+  if (!known || (mutex.abandoned() && made_by != this_process())) {
+    known = new Known;  // never destroyed
+    made_by = this_process();
+  }
+  std::weak_ptr<Workers>& entry = (*known)[threads];
   std::shared_ptr<Workers> workers = entry.lock();
   if (!workers || !workers->of_this_process())
     entry = workers = std::make_shared<Workers>(threads, threads);

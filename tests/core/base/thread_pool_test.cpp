@@ -457,6 +457,38 @@ TEST(ThreadPool, EqualTasksAreSpreadOverSixteenWorkers) {
 }
 
 #if !POPRT_TEST_SANITIZED
+// The parent forks while another thread of it makes and ends shared pools.
+TEST(ThreadPool, AForkedChildMakesSharedPoolsOfItsOwn) {
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    for (int threads = 2; !stop; threads = threads % 6 + 2) ThreadPool::shared(threads);
+  });
+  for (int i = 0; i < 50; i++) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const auto first = ThreadPool::shared(3), second = ThreadPool::shared(3);
+      std::atomic<int64_t> sum{0};
+      for (ThreadPool* pool : {first.get(), second.get()}) {
+        pool->begin_run();
+        pool->parallel_for(
+            100,
+            [](void* context, int64_t begin, int64_t end, int) noexcept {
+              for (int64_t j = begin; j < end; j++)
+                *static_cast<std::atomic<int64_t>*>(context) += j;
+            },
+            &sum);
+        pool->end_run();
+      }
+      _exit(sum == 2 * 4950 ? 0 : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  }
+  stop = true;
+  other.join();
+}
+
 // Runs in a separate process, which has no memory for the stacks of more threads.
 TEST(ThreadPool, ThreadsThatCannotBeStartedAreAnError) {
   const pid_t child = fork();
