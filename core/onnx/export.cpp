@@ -19,6 +19,7 @@
 #include "onnx/import.h"
 #include "onnx/limits.h"
 #include "onnx/tensor_proto.h"
+#include "onnx/wire.h"
 
 namespace poprt::onnx {
 namespace {
@@ -26,7 +27,6 @@ namespace {
 namespace pb = ::onnx;
 using google::protobuf::io::CodedOutputStream;
 
-constexpr uint64_t kMaxModelBytes = INT32_MAX;
 // Fields whose payload is written directly, so that weights are not copied into a message.
 constexpr uint32_t kModelGraphTag = 7 << 3 | 2;
 constexpr uint32_t kGraphInitializerTag = 5 << 3 | 2;
@@ -244,11 +244,12 @@ class ModelWriter {
     write_header(graph, writer, model);
     if (const auto it = graph.metadata.find("graph.doc_string"); it != graph.metadata.end())
       proto.set_doc_string(it->second);
-    model_ = model.SerializeAsString();
-    graph_ = proto.SerializeAsString();
+    constexpr std::string_view kRest = "the part of the model that is never external data";
+    model_ = serialize_message(model, kRest);
+    graph_ = serialize_message(proto, kRest);
     for (const Initializer& i : initializers_) {
       const pb::TensorProto header = tensor_header(i.name, *i.tensor);
-      headers_.push_back(header.SerializeAsString());
+      headers_.push_back(serialize_message(header, "a tensor"));
       Piece piece;
       piece.raw = i.tensor->dtype() != DType::string;
       pieces_.push_back(piece);
@@ -276,7 +277,7 @@ class ModelWriter {
       entry("offset", std::to_string(offset));
       entry("length", std::to_string(tensor.bytes()));
       header.set_data_location(pb::TensorProto::EXTERNAL);
-      headers_[i] = header.SerializeAsString();
+      headers_[i] = serialize_message(header, "a tensor");
       pieces_[i].raw = false;
     }
   }
@@ -287,7 +288,7 @@ class ModelWriter {
   }
 
   void write(const Sink& sink) const {
-    if (bytes() > kMaxModelBytes)
+    if (bytes() > kMostMessageBytes)
       fail(
           ErrorCode::resource_exhausted,
           "the model needs {} bytes and protobuf reads 2 GiB at most; export it with external data",
@@ -364,7 +365,7 @@ void export_file(const ir::Graph& graph, const std::filesystem::path& path,
   ModelWriter writer(graph, options);
   AtomicFile file(path);
   std::optional<AtomicFile> data;
-  if (options.external_data || writer.bytes() > kMaxModelBytes) {
+  if (options.external_data || writer.bytes() > kMostMessageBytes) {
     std::filesystem::path data_path =
         resolve_links(path);  // in the folder of the file itself, not of a link to it
     data_path += ".data";
@@ -394,7 +395,7 @@ void export_file(const ir::Graph& graph, const std::filesystem::path& path,
 std::string export_bytes(const ir::Graph& graph, const ExportOptions& options) {
   const ModelWriter writer(graph, options);
   std::string out;
-  out.reserve(std::min(writer.bytes(), kMaxModelBytes));
+  out.reserve(std::min(writer.bytes(), kMostMessageBytes));
   writer.write([&](std::span<const std::byte> bytes) {
     out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   });

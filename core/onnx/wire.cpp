@@ -92,4 +92,12 @@ void parse_message(std::span<const std::byte> bytes, KnownTags known, std::strin
          what, kMaxMessageDepth);
 }
 
+std::string serialize_message(const google::protobuf::MessageLite& message, std::string_view what,
+                              uint64_t most) {
+  if (const uint64_t bytes = message.ByteSizeLong(); bytes > most)
+    fail(ErrorCode::resource_exhausted, "{} needs {} bytes and protobuf writes {} at most", what,
+         bytes, most);
+  return message.SerializeAsString();
+}
+
 }  // namespace poprt::onnx

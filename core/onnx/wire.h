@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace google::protobuf {
@@ -36,5 +37,11 @@ void check_message(std::span<const std::byte> bytes, KnownTags known, std::strin
 // if a nested message is damaged.
 void parse_message(std::span<const std::byte> bytes, KnownTags known, std::string_view what,
                    google::protobuf::MessageLite& message);
+
+// The bytes of a message; protobuf would return none of a message that is too large. Throws
+// resource_exhausted if it has more than `most` bytes, of which protobuf cannot write more.
+inline constexpr uint64_t kMostMessageBytes = INT32_MAX;
+std::string serialize_message(const google::protobuf::MessageLite& message, std::string_view what,
+                              uint64_t most = kMostMessageBytes);
 
 }  // namespace poprt::onnx

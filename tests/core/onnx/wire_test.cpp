@@ -228,5 +228,17 @@ TEST(Wire, ErrorsStateTheByteOffset) {
       << "four bytes";
 }
 
+// protobuf returns no bytes beyond its limit, which is 2 GiB unless a test sets it.
+TEST(Wire, MessagesBeyondTheLimitAreAnError) {
+  const pb::ModelProto model = relu_model();
+  const std::string bytes = model.SerializeAsString();
+  EXPECT_EQ(serialize_message(model, "it"), bytes);
+  EXPECT_EQ(serialize_message(model, "it", bytes.size()), bytes);
+  expect_error(ErrorCode::resource_exhausted,
+               {fmt::format("it needs {} bytes and protobuf writes {} at most", bytes.size(),
+                            bytes.size() - 1)},
+               [&] { serialize_message(model, "it", bytes.size() - 1); });
+}
+
 }  // namespace
 }  // namespace poprt::onnx
