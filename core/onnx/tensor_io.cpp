@@ -21,8 +21,16 @@ constexpr uint32_t kTensorTags[] = {
 // in fields 1 to 7.
 bool is_container(std::span<const std::byte> bytes) {
   ::onnx::OptionalProto proto;
-  return proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) &&
+  return bytes.size() <= kMostMessageBytes &&
+         proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) &&
          proto.has_elem_type() && proto.unknown_fields().empty();
+}
+
+// Whether a sequence has values that are not tensors, except for one list of this length.
+bool has_other_values(const ::onnx::SequenceProto& s, int sequences) {
+  return s.sparse_tensor_values_size() > 0 || s.map_values_size() > 0 ||
+         s.optional_values_size() > 0 || s.sequence_values_size() != sequences ||
+         (sequences > 0 && s.tensor_values_size() > 0);
 }
 
 }  // namespace
@@ -52,14 +60,19 @@ std::vector<Tensor> read_tensors_pb(const std::filesystem::path& path) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   // An OptionalProto has the fields of a SequenceProto.
   ::onnx::SequenceProto proto;
-  const bool parsed =
-      proto.ParseFromArray(file->bytes().data(), static_cast<int>(file->bytes().size())) &&
-      proto.unknown_fields().empty();
-  const bool container = parsed && (file->bytes().empty() || is_container(file->bytes()));
-  if (!container) return {read_tensor_pb(path)};
+  const bool container = file->bytes().empty() || is_container(file->bytes());
+  if (!container ||
+      !proto.ParseFromArray(file->bytes().data(), static_cast<int>(file->bytes().size())) ||
+      !proto.unknown_fields().empty())
+    return {read_tensor_pb(path)};
   try {
     ::onnx::SequenceProto* values = &proto;
-    if (proto.sequence_values_size() == 1) values = proto.mutable_sequence_values(0);
+    if (proto.sequence_values_size() == 1 && !has_other_values(proto, 1))
+      values = proto.mutable_sequence_values(0);
+    if (has_other_values(*values, 0))
+      fail(
+          ErrorCode::unimplemented,
+          "a sequence of sparse tensors, sequences, maps or optionals; only tensors are supported");
     ExternalFiles files(path.parent_path(), false);
     std::vector<Tensor> tensors;
     for (::onnx::TensorProto& t : *values->mutable_tensor_values())
@@ -73,7 +86,12 @@ std::vector<Tensor> read_tensors_pb(const std::filesystem::path& path) {
 
 void write_tensor_pb(const std::filesystem::path& path, const std::string& name,
                      const Tensor& tensor) {
-  const std::string bytes = make_tensor_proto(name, tensor).SerializeAsString();
+  // Making the message copies the bytes of the tensor.
+  if (tensor.bytes() > kMostMessageBytes)
+    fail(ErrorCode::resource_exhausted,
+         "cannot write '{}': the tensor has {} bytes, and a .pb file {} at most", path.string(),
+         tensor.bytes(), kMostMessageBytes);
+  const std::string bytes = serialize_message(make_tensor_proto(name, tensor), "a tensor");
   AtomicFile file(path);
   file.write(std::as_bytes(std::span<const char>(bytes)));
   file.commit();

@@ -16,10 +16,12 @@ namespace poprt::onnx {
 Tensor read_tensor_pb(const std::filesystem::path& path, std::string* name = nullptr);
 
 // The tensors of a file that contains a TensorProto (one tensor), a SequenceProto of tensors, or an
-// OptionalProto of one of these (no tensor if it is empty). Throws like read_tensor_pb.
+// OptionalProto of one of these (no tensor if it is empty). Throws like read_tensor_pb, and
+// unimplemented for a sequence of other values.
 std::vector<Tensor> read_tensors_pb(const std::filesystem::path& path);
 
-// Writes one tensor. Throws like export_file.
+// Writes one tensor. Throws like export_file, and resource_exhausted for a tensor of more than
+// 2 GiB.
 void write_tensor_pb(const std::filesystem::path& path, const std::string& name,
                      const Tensor& tensor);
 

@@ -1,5 +1,7 @@
 #include "onnx/tensor_io.h"
 
+#include <sys/mman.h>
+
 #include "onnx/elem_type.h"
 #include "support.h"
 
@@ -107,6 +109,44 @@ TEST(TensorFile, ListsComeFromSequencesAndOptionals) {
             (dir / "t.pb").string() + ": a f32 tensor [1] needs 1 values in float_data, found 2");
   EXPECT_EQ(message_for("words"),
             (dir / "t.pb").string() + ": not an ONNX tensor: it starts with protobuf field 14");
+}
+
+// The numbers are those of SequenceProto: sparse tensors 4, sequences 5, maps 6, optionals 7.
+TEST(TensorFile, SequencesOfOtherValuesAreNotSupported) {
+  const TemporaryDirectory dir;
+  const auto refused = [&](const std::string& bytes) {
+    write_file(dir / "t.pb", bytes);
+    expect_error(ErrorCode::unimplemented, {"t.pb", "only tensors are supported"},
+                 [&] { read_tensors_pb(dir / "t.pb"); });
+  };
+  const std::string tensors("\x10\x01", 2), sequences("\x10\x03", 2);
+  const std::string list = tensors + field(3, of_number(1).SerializeAsString());
+  refused(std::string("\x10\x02", 2) + field(4, ""));
+  refused(std::string("\x10\x04", 2) + field(6, ""));
+  refused(std::string("\x10\x05", 2) + field(7, ""));
+  refused(sequences + field(5, list) + field(5, list));
+  refused(sequences + field(5, sequences + field(5, list)));
+  refused(sequences + field(5, std::string("\x10\x04", 2) + field(6, "")));
+  refused(sequences + field(5, list) + field(6, ""));
+  refused(list + field(5, list));
+}
+
+// The file has a hole, and the tensor's pages are not used.
+TEST(TensorFile, TensorsAreSmallerThanTwoGiB) {
+  const TemporaryDirectory dir;
+  constexpr int64_t kSize = int64_t{1} << 31;
+  void* pages =
+      ::mmap(nullptr, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  const std::shared_ptr<void> owner(pages, [](void* p) { ::munmap(p, kSize); });
+  const Tensor large = Tensor::view(DType::u8, {kSize}, pages, kSize, owner);
+  expect_error(ErrorCode::resource_exhausted, {"t.pb", std::to_string(kSize)},
+               [&] { write_tensor_pb(dir / "t.pb", "t", large); });
+  EXPECT_FALSE(std::filesystem::exists(dir / "t.pb"));
+  // A SequenceProto with a field of that size.
+  write_file(dir / "t.pb", std::string("\x10\x01\x1a\x80\x80\x80\x80\x08", 8));
+  std::filesystem::resize_file(dir / "t.pb", 8 + static_cast<uintmax_t>(kSize));
+  EXPECT_THROW(read_tensors_pb(dir / "t.pb"), Error);
 }
 
 TEST(TensorFile, KeepsNamesAndReadsExternalData) {
