@@ -277,25 +277,28 @@ void AtomicFile::reserve(uint64_t bytes) {
 }
 
 void AtomicFile::commit() {
-  POPRT_ASSERT(fd_ >= 0);
-  if (!flush() || !link_name()) {
-    const int error = errno;
-    discard();
-    fail_errno("write", path_, error);
-  }
+  flush();
+  if (!give_name()) fail_write();
   ::close(fd_);
   fd_ = -1;
 }
 
-// close() reports delayed write errors of network file systems. Closing a copy of the descriptor
-// keeps the lock.
-bool AtomicFile::flush() {
-  if (reserved_ > size_ && resize(fd_, size_) != 0) return false;  // gives the rest back
-  const int copy = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
-  return copy < 0 || ::close(copy) == 0 || errno == EINTR;
+void AtomicFile::fail_write() {
+  const int error = errno;
+  discard();
+  fail_errno("write", path_, error);
 }
 
-bool AtomicFile::link_name() {
+// close() reports delayed write errors of network file systems. Closing a copy of the descriptor
+// keeps the lock.
+void AtomicFile::flush() {
+  POPRT_ASSERT(fd_ >= 0);
+  if (reserved_ > size_ && resize(fd_, size_) != 0) fail_write();  // gives the rest back
+  const int copy = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+  if (copy >= 0 && ::close(copy) != 0 && errno != EINTR) fail_write();
+}
+
+bool AtomicFile::give_name() {
   if (temporary_.empty()) {
     if (link_at(fd_, path_) == 0) return true;
     if (errno != EEXIST) return false;

@@ -85,14 +85,17 @@ class AtomicFile {
   // once. This is a hint: errors appear when the bytes are written.
   void reserve(uint64_t bytes);
   uint64_t size() const { return size_; }
+  // Reports delayed errors of what was written, so that commit(), which does the same, has little
+  // more to do than to give the file its name. For writers of several files that belong together.
+  void flush();
   // Gives the file its name. May be called once, as the last function. If it throws, `path` keeps
   // its contents.
   void commit();
 
  private:
   void discard();
-  bool flush();      // returns false with errno set
-  bool link_name();  // returns false with errno set
+  [[noreturn]] void fail_write();  // with errno set
+  bool give_name();                // returns false with errno set
 
   std::filesystem::path path_, temporary_;  // temporary_ is empty while the file has no name
   int fd_ = -1;

@@ -388,8 +388,19 @@ void export_file(const ir::Graph& graph, const std::filesystem::path& path,
       gathered.insert(gathered.end(), bytes.begin(), bytes.end());
   });
   flush();
-  if (data && data->size()) data->commit();
-  file.commit();
+  if (!data || !data->size()) return file.commit();
+  // Two files cannot be replaced at once. All other errors are reported before the first one is.
+  // The old data is not kept for going back: a second link to it would make importers refuse it
+  // meanwhile, not every file system has links, and a process may end between the two steps.
+  file.flush();
+  data->commit();
+  try {
+    file.commit();
+  } catch (Error& e) {
+    e.add_context(fmt::format("the external data of '{}' is replaced already, export it again",
+                              path.string()));
+    throw;
+  }
 }
 
 std::string export_bytes(const ir::Graph& graph, const ExportOptions& options) {

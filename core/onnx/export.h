@@ -34,7 +34,8 @@ struct ExportOptions {
 // model ("ir_version" in metadata). Throws unimplemented for element types that ONNX does not have
 // (the quarter formats of the IPU), resource_exhausted if the part that cannot be external data is
 // larger than 2 GiB, and the errors of AtomicFile if a file cannot be written. After an error the
-// file of the model is unchanged, but the file of the external data may have been replaced.
+// file of the model is unchanged. If the file of the external data has been replaced, which happens
+// only if the model's file cannot get its name, the message says so.
 void export_file(const ir::Graph& graph, const std::filesystem::path& path,
                  const ExportOptions& options = {});
 

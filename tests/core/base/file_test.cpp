@@ -225,6 +225,18 @@ TEST_F(File, ReservedBytesThatAreNotWrittenAreGivenBack) {
   EXPECT_LT(static_cast<uint64_t>(info.st_blocks) * 512, kReserved);
 }
 
+TEST_F(File, FlushingKeepsThePath) {
+  std::ofstream(dir / "a") << "old";
+  AtomicFile file(dir / "a");
+  file.write(bytes_of("some"));
+  file.flush();
+  EXPECT_EQ(text_of(dir / "a"), "old");
+  file.write(bytes_of("thing"));
+  file.flush();
+  file.commit();
+  EXPECT_EQ(text_of(dir / "a"), "something");
+}
+
 TEST_F(File, MapsAnEmptyFile) {
   std::ofstream(dir / "a").flush();
   EXPECT_TRUE(MappedFile::open(dir / "a")->bytes().empty());

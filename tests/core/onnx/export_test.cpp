@@ -1,5 +1,9 @@
 #include "onnx/export.h"
 
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
 #include "onnx/elem_type.h"
 #include "support.h"
 
@@ -409,6 +413,34 @@ TEST(Export, WritesDataNextToTheTargetOfALink) {
   EXPECT_TRUE(std::filesystem::exists(dir / "real/m.onnx.data"));
   EXPECT_TRUE(std::filesystem::is_symlink(dir / "link.onnx"));
   EXPECT_EQ(difference(g, *import_file(dir / "real/m.onnx")), "");
+}
+
+// The system does not rename a file to the place of a mount.
+TEST(Export, AModelThatIsNotReplacedAfterItsDataIsReported) {
+  const TemporaryDirectory dir;
+  const std::filesystem::path path = dir / "m.onnx";
+  write_file(path, "old");
+  ir::Graph g;
+  g.opsets = {{"", 17}};
+  g.add_output(g.add_constant("w", Tensor::zeros(DType::f32, {1024})));
+  constexpr int kNoMounts = 77;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWNS | (::geteuid() == 0 ? 0 : CLONE_NEWUSER)) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount(path.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) != 0)
+      ::_exit(kNoMounts);
+    const std::string message =
+        message_of_action([&] { export_file(g, path, {.external_data = true}); });
+    ::_exit(message.find("is replaced already, export it again") != message.npos ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kNoMounts) GTEST_SKIP() << "mounts are not permitted";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  std::ifstream model(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(model), {}), "old");
 }
 
 }  // namespace
