@@ -17,15 +17,15 @@ constexpr std::array<std::string_view, 5> kKnown = {"com.microsoft", "ai.onnx.ml
                                                     "ai.onnx.preview", "ai.onnx.preview.training"};
 
 template <class Nodes>
-int64_t needed(const Nodes& nodes, const std::string& domain) {
+int64_t oldest_opset_for(const Nodes& nodes, const std::string& domain) {
   int64_t version = 1;
   for (const pb::NodeProto& node : nodes) {
     std::vector<std::string> names;
     for (const pb::AttributeProto& a : node.attribute()) {
       names.push_back(a.name());
-      if (a.has_g()) version = std::max(version, needed(a.g().node(), domain));
+      if (a.has_g()) version = std::max(version, oldest_opset_for(a.g().node(), domain));
       for (const pb::GraphProto& g : a.graphs())
-        version = std::max(version, needed(g.node(), domain));
+        version = std::max(version, oldest_opset_for(g.node(), domain));
     }
     if (node.domain() == domain)
       version = std::max(version, ir::first_opset_with(domain, node.op_type(), names));
@@ -38,9 +38,9 @@ int64_t needed(const Nodes& nodes, const std::string& domain) {
 std::optional<int64_t> assumed_opset(const pb::ModelProto& model, const std::string& domain) {
   if (domain.empty()) return kMaxOpset;
   if (std::find(kKnown.begin(), kKnown.end(), domain) == kKnown.end()) return std::nullopt;
-  int64_t version = needed(model.graph().node(), domain);
+  int64_t version = oldest_opset_for(model.graph().node(), domain);
   for (const pb::FunctionProto& f : model.functions())
-    version = std::max(version, needed(f.node(), domain));
+    version = std::max(version, oldest_opset_for(f.node(), domain));
   return version;
 }
 

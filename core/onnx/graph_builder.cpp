@@ -284,7 +284,7 @@ std::string GraphBuilder::unused_name(std::string stem) {
   return candidate;
 }
 
-std::string GraphBuilder::graph_name(std::string_view name, const Context& context) {
+std::string GraphBuilder::new_graph_name(std::string_view name, const Context& context) {
   if (context.result_names)
     if (const auto it = context.result_names->find(name); it != context.result_names->end())
       return it->second;
@@ -305,7 +305,7 @@ ir::Value* GraphBuilder::read(std::string_view name, const Context& context) con
 // A graph input that is not a tensor is a node until the compiler knows its length.
 ir::Value* GraphBuilder::add_container_input(const pb::ValueInfoProto& input, Context& context) {
   const ir::ValueType element = value_type(element_of(input.type()));
-  const std::string names[] = {graph_name(input.name(), context)};
+  const std::string names[] = {new_graph_name(input.name(), context)};
   ir::Node* node = context.graph.add_node("ContainerInput", "poprt", std::span<ir::Value* const>(),
                                           1, nullptr, names);
   node->name = names[0];
@@ -406,11 +406,12 @@ void GraphBuilder::build_graph(pb::GraphProto& proto, Context& context) {
                      return;
                    }
                    define(input.name(),
-                          graph.add_input(graph_name(input.name(), context), std::move(type)),
+                          graph.add_input(new_graph_name(input.name(), context), std::move(type)),
                           context);
                  });
   for (const std::string_view name : initializer_order)
-    define(name, graph.add_constant(graph_name(name, context), std::move(initializers.at(name))),
+    define(name,
+           graph.add_constant(new_graph_name(name, context), std::move(initializers.at(name))),
            context);
 
   Types types;
@@ -551,7 +552,7 @@ void GraphBuilder::build_node(pb::NodeProto& proto, Context& context) {
                    if (proto.output(0).empty()) return;
                    const auto& [key, value] = *attributes.begin();
                    ir::Value* constant = context.graph.add_constant(
-                       graph_name(proto.output(0), context), constant_tensor(key, value));
+                       new_graph_name(proto.output(0), context), constant_tensor(key, value));
                    define(proto.output(0), constant, context);
                    apply_type(proto.output(0), constant, context);
                    return;
@@ -562,8 +563,9 @@ void GraphBuilder::build_node(pb::NodeProto& proto, Context& context) {
                  while (!inputs.empty() && !inputs.back()) inputs.pop_back();
                  std::vector<std::string> names;
                  for (int i = 0; i < outputs; i++)
-                   names.push_back(proto.output(i).empty() ? unused_name(std::string(kOmittedName))
-                                                           : graph_name(proto.output(i), context));
+                   names.push_back(proto.output(i).empty()
+                                       ? unused_name(std::string(kOmittedName))
+                                       : new_graph_name(proto.output(i), context));
                  ir::Node* node = context.graph.add_node(
                      proto.op_type(), domain, inputs, static_cast<size_t>(outputs), nullptr, names);
                  node->name = context.function ? context.prefix + cut(proto.name()) : proto.name();
@@ -615,7 +617,7 @@ void GraphBuilder::inline_call(Function& function, const pb::NodeProto& proto,
   for (int i = 0; i < proto.output_size(); i++)
     if (!proto.output(i).empty() && !scope.values.contains(body.output(i)) &&
         !result_names.contains(body.output(i)))
-      result_names.emplace(body.output(i), graph_name(proto.output(i), context));
+      result_names.emplace(body.output(i), new_graph_name(proto.output(i), context));
 
   function.active = true;
   with_context([&] { return "in " + function.name; },
@@ -635,7 +637,7 @@ void GraphBuilder::inline_call(Function& function, const pb::NodeProto& proto,
     const auto wanted = result_names.find(body.output(i));
     if (wanted == result_names.end() || wanted->second != value->name()) {
       // The body returns an argument, or one result under two names.
-      value = add_identity(value, graph_name(name, context), context.graph);
+      value = add_identity(value, new_graph_name(name, context), context.graph);
     } else {
       result_names.erase(wanted);
     }

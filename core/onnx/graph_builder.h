@@ -85,7 +85,7 @@ class GraphBuilder {
   ir::Value* add_identity(ir::Value* value, const std::string& name, ir::Graph& graph);
   void define(std::string_view name, ir::Value* value, Context& context);
   // The name in the graph of a value called `name` in the proto.
-  std::string graph_name(std::string_view name, const Context& context);
+  std::string new_graph_name(std::string_view name, const Context& context);
   std::string unused_name(std::string stem);
   void check_opset(const std::string& domain, const std::string& op, const Context& context);
   // Returns the opset for a domain that the current function or, outside of functions, the model

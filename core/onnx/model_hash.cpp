@@ -104,9 +104,9 @@ std::vector<ModelFile::Part> joined_parts(std::vector<ModelFile::Part> parts, ui
 
 }  // namespace
 
-std::vector<ModelFile> files_of(std::span<const std::byte> bytes,
-                                const std::optional<std::filesystem::path>& directory,
-                                bool allow_links, bool copy) {
+std::vector<ModelFile> open_model_files(std::span<const std::byte> bytes,
+                                        const std::optional<std::filesystem::path>& directory,
+                                        bool allow_links, bool copy) {
   // Refuses a file of another kind here, because it may have any size, and the import, which also
   // refuses it, may run at the same time on another thread.
   check_message(bytes, kModelTags, "ONNX model");
@@ -132,7 +132,8 @@ std::vector<ModelFile> files_of(std::span<const std::byte> bytes,
   return files;
 }
 
-std::vector<ModelFile> files_of(const std::filesystem::path& path, bool allow_links, bool copy) {
+std::vector<ModelFile> open_model_files(const std::filesystem::path& path, bool allow_links,
+                                        bool copy) {
   const auto file = MappedFile::open(path, !copy);
   try {
     std::span<const std::byte> bytes = file->bytes();
@@ -143,7 +144,7 @@ std::vector<ModelFile> files_of(const std::filesystem::path& path, bool allow_li
       bytes = *copied;
       owner = copied;
     }
-    auto files = files_of(bytes, path.parent_path(), allow_links, copy);
+    auto files = open_model_files(bytes, path.parent_path(), allow_links, copy);
     files[0].owner = owner;
     if (!copy) files[0].file = file;
     return files;
@@ -188,7 +189,7 @@ class FileHash {
 
  private:
   void add(const ModelFile& file, std::span<const std::byte> bytes) {
-    if (!file.unsafe && !file.file) {
+    if (!file.may_be_truncated && !file.file) {
       hash_.add(bytes);
       return;
     }
@@ -215,7 +216,7 @@ class FileHash {
 std::string copy_of(const ModelFile& file) {
   std::string copied(file.bytes.size(), '\0');
   const std::span to(reinterpret_cast<std::byte*>(copied.data()), copied.size());
-  if (file.unsafe)
+  if (file.may_be_truncated)
     copy_mapped(file.bytes, to);
   else
     std::ranges::copy(file.bytes, to.begin());
@@ -240,11 +241,11 @@ std::string hash_of(std::span<const ModelFile> files, const std::function<void(d
 
 std::string hash_bytes(std::span<const std::byte> bytes,
                        const std::optional<std::filesystem::path>& directory, bool allow_links) {
-  return hash_of(files_of(bytes, directory, allow_links));
+  return hash_of(open_model_files(bytes, directory, allow_links));
 }
 
 std::string hash_file(const std::filesystem::path& path, bool allow_links) {
-  return hash_of(files_of(path, allow_links));
+  return hash_of(open_model_files(path, allow_links));
 }
 
 }  // namespace poprt::onnx

@@ -30,18 +30,18 @@ struct ModelFile {
   std::shared_ptr<const MappedFile> file;
   // Whether `bytes` are a map of a file that may be truncated. hash_of() and copy_of() then copy
   // what they read (copy_mapped() in base/file.h), and throw data_loss for bytes that are gone.
-  bool unsafe = false;
+  bool may_be_truncated = false;
 };
 inline constexpr uint64_t kSmallGap = uint64_t{1} << 16;
 
 // The model, followed by every external data file of its tensors, ordered by name. Throws like the
 // import functions if a file cannot be opened, but does not check that the rest is a valid ONNX
 // model. `allow_links` and `copy` are as in ImportOptions; with `copy`, the model is copied and the
-// external files, which may be much larger than their used parts, are `unsafe`.
-std::vector<ModelFile> files_of(const std::filesystem::path& path, bool allow_links = false,
-                                bool copy = false);
+// external files, which may be much larger than their used parts, are `may_be_truncated`.
+std::vector<ModelFile> open_model_files(const std::filesystem::path& path, bool allow_links = false,
+                                        bool copy = false);
 // The same for a model in memory; the first result has `bytes`.
-std::vector<ModelFile> files_of(
+std::vector<ModelFile> open_model_files(
     std::span<const std::byte> bytes,
     const std::optional<std::filesystem::path>& directory = std::nullopt, bool allow_links = false,
     bool copy = false);
@@ -56,7 +56,7 @@ std::string hash_of(std::span<const ModelFile> files,
                     const std::function<void(double)>& progress = {});
 inline constexpr uint64_t kHashPiece = uint64_t{16} << 20;
 
-// hash_of(files_of(...)).
+// hash_of(open_model_files(...)).
 std::string hash_file(const std::filesystem::path& path, bool allow_links = false);
 std::string hash_bytes(std::span<const std::byte> bytes,
                        const std::optional<std::filesystem::path>& directory = std::nullopt,

@@ -251,10 +251,11 @@ void take_results(const poprt_compile_options& o, compiler::DriverOptions& to) {
 std::vector<onnx::ModelFile> files_of(const poprt_library_source& s,
                                       const poprt_compile_options& o) {
   const bool allow_links = o.allow_links != 0, copy = copies_file(o.load);
-  if (s.path) return onnx::files_of(std::filesystem::path(s.path), allow_links, copy);
+  if (s.path) return onnx::open_model_files(std::filesystem::path(s.path), allow_links, copy);
   std::optional<std::filesystem::path> folder;
   if (s.folder) folder = s.folder;
-  return onnx::files_of({static_cast<const std::byte*>(s.data), s.size}, folder, allow_links, copy);
+  return onnx::open_model_files({static_cast<const std::byte*>(s.data), s.size}, folder,
+                                allow_links, copy);
 }
 
 void request_passes(const poprt_compile_options& o, compiler::Options& to) {

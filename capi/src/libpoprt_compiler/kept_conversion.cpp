@@ -33,7 +33,7 @@ std::optional<Stamps> Stamps::of(const std::string& path, bool allow_links, bool
   std::vector<std::string> paths;
   try {
     const std::filesystem::path model = path;
-    for (const onnx::ModelFile& f : onnx::files_of(model, allow_links, copy))
+    for (const onnx::ModelFile& f : onnx::open_model_files(model, allow_links, copy))
       paths.push_back(f.location.empty() ? path : (model.parent_path() / f.location).string());
   } catch (const Error&) {
     return std::nullopt;

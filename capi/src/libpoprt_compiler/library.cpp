@@ -359,8 +359,9 @@ void embed(const poprt_library_source* source, const poprt_compile_options* opti
     const auto files = capi::files_of(*source, *options);
     check_embedded(files);
     for (const onnx::ModelFile& f : files) {
-      const std::string copied = f.unsafe ? onnx::copy_of(f) : std::string();
-      const void* bytes = f.unsafe ? static_cast<const void*>(copied.data()) : f.bytes.data();
+      const std::string copied = f.may_be_truncated ? onnx::copy_of(f) : std::string();
+      const void* bytes =
+          f.may_be_truncated ? static_cast<const void*>(copied.data()) : f.bytes.data();
       if (take(context, f.location.c_str(), bytes, f.bytes.size()) != 0)
         fail(ErrorCode::cancelled, "the receiver of the source stopped");
     }

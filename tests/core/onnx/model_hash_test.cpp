@@ -75,9 +75,10 @@ TEST_F(ModelHash, AFileThatIsTruncatedMeanwhileIsAnErrorIfItIsCopied) {
   externalize(*model.mutable_graph()->add_initializer(), "a.bin");
   write("a.bin", std::string(3 << 20, 'a'));
   write("m.onnx", model.SerializeAsString());
-  const auto mapped = files_of(folder / "m.onnx"), safe = files_of(folder / "m.onnx", false, true);
-  EXPECT_FALSE(mapped.at(1).unsafe);
-  EXPECT_TRUE(safe.at(1).unsafe);
+  const auto mapped = open_model_files(folder / "m.onnx"),
+             safe = open_model_files(folder / "m.onnx", false, true);
+  EXPECT_FALSE(mapped.at(1).may_be_truncated);
+  EXPECT_TRUE(safe.at(1).may_be_truncated);
   EXPECT_EQ(hash_of(safe), hash_of(mapped));
   EXPECT_EQ(copy_of(safe[0]), model.SerializeAsString());
   EXPECT_EQ(copy_of(safe[1]), copy_of(mapped[1]));
@@ -102,7 +103,7 @@ TEST_F(ModelHash, AModelThatIsTruncatedMeanwhileIsAnError) {
   pb::ModelProto model;
   model.mutable_graph()->add_initializer()->set_raw_data(std::string(3 << 20, 'a'));
   write("m.onnx", model.SerializeAsString());
-  const auto files = files_of(folder / "m.onnx");
+  const auto files = open_model_files(folder / "m.onnx");
   EXPECT_EQ(hash_of(files), Sha256().add_sized(model.SerializeAsString()).finish());
   fs::resize_file(folder / "m.onnx", 1 << 20);
   try {
@@ -120,7 +121,7 @@ TEST_F(ModelHash, FindsFilesOfAModelWithLargeTensors) {
   externalize(*model.mutable_graph()->add_initializer(), "part");
   write("part", "bytes");
   const std::string bytes = model.SerializeAsString();
-  const auto files = files_of(std::as_bytes(std::span(bytes)), folder);
+  const auto files = open_model_files(std::as_bytes(std::span(bytes)), folder);
   ASSERT_EQ(files.size(), 2u);
   EXPECT_EQ(files[1].location, "part");
 }
@@ -157,7 +158,7 @@ TEST_F(ModelHash, FindsFilesOfTensorsInAnyField) {
     pb::ModelProto model;
     externalize(place(i, model), "part");
     const std::string bytes = model.SerializeAsString();
-    const auto files = files_of(std::as_bytes(std::span(bytes)), folder);
+    const auto files = open_model_files(std::as_bytes(std::span(bytes)), folder);
     ASSERT_EQ(files.size(), 2u) << i;
     EXPECT_EQ(files[0].location, "");
     EXPECT_EQ(files[1].location, "part");
@@ -189,7 +190,7 @@ TEST_F(ModelHash, IsThatOfFilesInTheirOrder) {
   };
   const std::string bytes = model_of({"b", "a", "b", "c"});
   for (const char* name : {"a", "b", "c"}) write(name, std::string("of ") + name);
-  const auto files = files_of(std::as_bytes(std::span(bytes)), folder);
+  const auto files = open_model_files(std::as_bytes(std::span(bytes)), folder);
   ASSERT_EQ(files.size(), 4u);
   for (size_t i = 1; i < 4; i++) EXPECT_EQ(files[i].location, std::string(1, "abc"[i - 1]));
   const std::string whole = hash_of(files);
@@ -222,11 +223,11 @@ TEST_F(ModelHash, LinksAreFollowedWhenTheyMayBe) {
   const auto span = std::as_bytes(std::span(bytes));
   EXPECT_THROW(hash_file(folder / "m.onnx"), Error);
   EXPECT_THROW(hash_bytes(span, folder), Error);
-  EXPECT_THROW(files_of(folder / "m.onnx"), Error);
-  EXPECT_THROW(files_of(span, folder), Error);
+  EXPECT_THROW(open_model_files(folder / "m.onnx"), Error);
+  EXPECT_THROW(open_model_files(span, folder), Error);
   EXPECT_EQ(hash_file(folder / "m.onnx", true), hash_bytes(span, folder, true));
-  EXPECT_EQ(files_of(folder / "m.onnx", true).size(), 2u);
-  EXPECT_EQ(files_of(span, folder, true).at(1).location, "a.bin");
+  EXPECT_EQ(open_model_files(folder / "m.onnx", true).size(), 2u);
+  EXPECT_EQ(open_model_files(span, folder, true).at(1).location, "a.bin");
 }
 
 // Only the parts that tensors use are read: the file below would need days and has no such bytes.
@@ -255,7 +256,7 @@ TEST_F(ModelHash, ReadsOnlyTheDataOfTensors) {
   const std::string bytes = model.SerializeAsString();
   const auto hash = [&] { return hash_bytes(std::as_bytes(std::span(bytes)), folder); };
   const std::string first = hash();
-  const auto files = files_of(std::as_bytes(std::span(bytes)), folder);
+  const auto files = open_model_files(std::as_bytes(std::span(bytes)), folder);
   ASSERT_EQ(files[1].parts.size(), 3u);
   EXPECT_EQ(files[1].parts[0].begin, 0u) << "a small gap belongs to the part";
   EXPECT_EQ(files[1].parts[0].end, 120u);
@@ -297,7 +298,7 @@ TEST_F(ModelHash, ReportsProgressAndIgnoresPieceBoundaries) {
   write("a.bin", bytes);
   write("m.onnx", model.SerializeAsString());
   std::vector<double> progress;
-  const auto files = files_of(folder / "m.onnx");
+  const auto files = open_model_files(folder / "m.onnx");
   const std::string found = hash_of(files, [&](double done) { progress.push_back(done); });
   ASSERT_EQ(progress.size(), 4u);  // the model, and three pieces
   EXPECT_TRUE(std::ranges::is_sorted(progress));
@@ -312,7 +313,7 @@ TEST_F(ModelHash, EndsWithAnExceptionOfProgress) {
   pb::ModelProto model;
   model.set_ir_version(8);
   write("m.onnx", model.SerializeAsString());
-  const auto files = files_of(folder / "m.onnx");
+  const auto files = open_model_files(folder / "m.onnx");
   EXPECT_THROW(hash_of(files, [](double) { fail(ErrorCode::cancelled, "enough"); }), Error);
 }
 
