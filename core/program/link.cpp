@@ -112,7 +112,7 @@ class Linker {
     for (const Variant& b : variants_) check(b);
     arrange();
     for (size_t i = 0; i < variants_.size(); i++) map_anchors(i);
-    index_ = builder_anchor({std::string(index_name), DType::u32, {1}});
+    index_ = add_index_input({std::string(index_name), DType::u32, {1}});
     Buffer index{Space::input, index_, 0, 4, DType::u32, {1}};
     p_.buffers.push_back(index);
     place_weights();
@@ -257,7 +257,7 @@ class Linker {
            "with");
   }
 
-  uint32_t builder_anchor(Anchor anchor) {
+  uint32_t add_index_input(Anchor anchor) {
     for (const Anchor& a : p_.inputs)
       if (a.name == anchor.name)
         fail(ErrorCode::invalid_argument, "two inputs would be called '{}'", a.name);
@@ -319,7 +319,7 @@ class Linker {
       } else {
         place(weights_[at], b.weights, false);
       }
-      keep_narrow(b, weights_[at]);
+      add_narrow_entries(b, weights_[at]);
     }
   }
 
@@ -406,7 +406,7 @@ class Linker {
   }
 
   // The entry of a table must cover whole pieces of the payload.
-  void keep_narrow(const Variant& b, const std::vector<Interval>& weights) {
+  void add_narrow_entries(const Variant& b, const std::vector<Interval>& weights) {
     for (const NarrowWeights& n : b.narrow) {
       const auto same = std::ranges::find(weights, n.offset, &Interval::begin);
       if (same == weights.end() || !same->whole || same->end != n.offset + n.bytes ||

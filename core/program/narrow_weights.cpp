@@ -74,7 +74,7 @@ bool Narrowing::add(std::span<const float> values) {
   return narrowest().has_value();
 }
 
-bool Narrowing::holds(int significant, int highest, int lowest) const {
+bool Narrowing::fits(int significant, int highest, int lowest) const {
   const uint32_t dropped = (1u << (24 - significant)) - 1;
   return (mantissa_ & dropped) == 0 && high_ <= highest && low_ >= lowest;
 }
@@ -86,7 +86,7 @@ std::optional<NarrowWeights> Narrowing::narrowest() const {
     if (r.scaled && minus_zero_) continue;
     const int moved = r.scaled && !zeros ? high_ - r.highest : 0;
     if (moved < kLeastExponent || moved > kMostExponent) continue;
-    if (zeros || holds(r.significant, r.highest + moved, r.lowest + moved))
+    if (zeros || fits(r.significant, r.highest + moved, r.lowest + moved))
       return NarrowWeights{0, 0, r.dtype, moved};
   }
   return std::nullopt;

@@ -37,7 +37,7 @@ class Narrowing {
   std::optional<NarrowWeights> narrowest() const;
 
  private:
-  bool holds(int significant, int highest, int lowest) const;
+  bool fits(int significant, int highest, int lowest) const;
   uint32_t mantissa_ = 0;          // bitwise or of all mantissas
   int high_ = -1000, low_ = 1000;  // exponents of the largest number and of the lowest bit
   bool minus_zero_ = false, broken_ = false;

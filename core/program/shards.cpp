@@ -50,11 +50,11 @@ class Reader {
     check(out_.shards.empty(), "control.transfer '{}' follows a shard, but must precede all shards",
           in.name);
     const Buffer& b = p_.buffers.at(in.operands[0]);
-    check(b.space == Space::arena && b.offset == align_up(out_.transfer_bytes, 64),
+    check(b.space == Space::arena && b.offset == align_up(out_.transfers_end, 64),
           "transfer '{}' does not directly follow the previous one", in.name);
     out_.transfers.push_back(
         {in.name, b.dtype, b.shape, b.offset, b.bytes, static_cast<uint32_t>(from), {}});
-    out_.transfer_bytes = align_up(checked_add(b.offset, b.bytes), 64);
+    out_.transfers_end = align_up(checked_add(b.offset, b.bytes), 64);
   }
 
   // Returns the position of the end of the region.
@@ -72,7 +72,7 @@ class Reader {
             at + 1,
             0};
     const uint64_t free = out_.shards.empty()
-                              ? out_.transfer_bytes
+                              ? out_.transfers_end
                               : out_.shards.back().arena_begin + out_.shards.back().arena_bytes;
     check(s.arena_begin >= free && checked_add(s.arena_begin, s.arena_bytes) <= p_.arena_bytes &&
               s.state_bytes <= s.arena_bytes && s.arena_begin % 64 == 0,
@@ -148,7 +148,7 @@ Shards shards_of(const Program& program) {
 
 int64_t ipus_of(const Program& program) { return shards_of(program).ipus; }
 
-uint64_t weights_bytes(const Program& program, const Shard& shard) {
+uint64_t weight_bytes_read_by(const Program& program, const Shard& shard) {
   std::map<uint64_t, uint64_t> sizes;  // by offset
   for (size_t i = shard.begin; i < shard.end; i++)
     for (const uint32_t id : program.main[i].operands) {
@@ -217,7 +217,7 @@ std::string note_of_shards(const Program& p) {
     Json row{{"ipu", s.ipu}};
     if (s.stage >= 0) row["stage"] = s.stage;
     row["instructions"] = s.end - s.begin;
-    row["weights_bytes"] = weights_bytes(p, s);
+    row["weights_bytes"] = weight_bytes_read_by(p, s);
     row["arena_bytes"] = s.arena_bytes;
     shards.push_back(row);
   }

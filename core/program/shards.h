@@ -55,8 +55,8 @@ struct Shards {
   std::vector<Shard> shards;
   std::vector<Transfer> transfers;
   bool pipelined = false;
-  int64_t ipus = 1;             // 1 + the largest number of an IPU
-  uint64_t transfer_bytes = 0;  // end of the places of transfers; shards are at or after it
+  int64_t ipus = 1;            // 1 + the largest number of an IPU
+  uint64_t transfers_end = 0;  // end of the places of transfers; shards are at or after it
 };
 
 // False for a program for one IPU.
@@ -71,7 +71,7 @@ std::string note_of_shards(const Program& program);
 
 // The bytes of all weights that the instructions of a shard read. Buffers at equal offsets count
 // once; overlapping buffers at other offsets count separately.
-uint64_t weights_bytes(const Program& program, const Shard& shard);
+uint64_t weight_bytes_read_by(const Program& program, const Shard& shard);
 
 // The program of one IPU: the instructions and memory of one shard. Its anchors are those of the
 // whole program followed by the transfers, both as inputs and as outputs, so that all shards can be

@@ -94,7 +94,8 @@ Candidate compile_plan(const ir::Graph& graph, const std::vector<SubGraph>& part
   const program::Shards shards = program::shards_of(e.program);
   c.bytes.resize(plan.size());
   for (const program::Shard& s : shards.shards)
-    c.bytes[static_cast<size_t>(s.ipu)] += s.arena_bytes + program::weights_bytes(e.program, s);
+    c.bytes[static_cast<size_t>(s.ipu)] +=
+        s.arena_bytes + program::weight_bytes_read_by(e.program, s);
   c.model = loaded_model(e);
   return c;
 }

@@ -34,7 +34,7 @@ class Sharded final : public Engine {
       part.inputs.resize(inputs_ + shards_.transfers.size());
       part.outputs.resize(outputs_ + shards_.transfers.size());
     }
-    frame_ = Memory(shards_.transfer_bytes, "transfers between IPUs");
+    frame_ = Memory(shards_.transfers_end, "transfers between IPUs");
   }
 
   void run(Flow flow, const void* const* inputs, void* const* outputs) noexcept override {
@@ -56,7 +56,7 @@ class Sharded final : public Engine {
   }
 
   size_t stages() const noexcept override { return shards_.pipelined ? parts_.size() : 1; }
-  uint64_t frame_bytes() const noexcept override { return shards_.transfer_bytes; }
+  uint64_t frame_bytes() const noexcept override { return shards_.transfers_end; }
   void run_stage(size_t stage, const void* const* inputs, void* const* outputs,
                  std::byte* frame) noexcept override {
     if (!shards_.pipelined) return run(Flow::main, inputs, outputs);

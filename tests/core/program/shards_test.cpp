@@ -112,7 +112,7 @@ TEST(Shards, ListTransfersWithSourceAndTargets) {
   const Shards s = shards_of(p);
   EXPECT_EQ(s.ipus, 2);
   EXPECT_FALSE(s.pipelined);
-  EXPECT_EQ(s.transfer_bytes, 64u);
+  EXPECT_EQ(s.transfers_end, 64u);
   ASSERT_EQ(s.transfers.size(), 1u);
   EXPECT_EQ(s.transfers[0].from, 0u);
   EXPECT_EQ(s.transfers[0].to, std::vector<uint32_t>{1}) << "once, however often it is read";
@@ -127,8 +127,8 @@ TEST(Shards, ListTransfersWithSourceAndTargets) {
 TEST(Shards, WeightsOfOnePlaceCountOnceAsTheLongest) {
   const Program p = handed_on();
   const Shards s = shards_of(p);
-  EXPECT_EQ(weights_bytes(p, s.shards[0]), 108u);
-  EXPECT_EQ(weights_bytes(p, s.shards[1]), 100u);
+  EXPECT_EQ(weight_bytes_read_by(p, s.shards[0]), 108u);
+  EXPECT_EQ(weight_bytes_read_by(p, s.shards[1]), 100u);
 }
 
 TEST(Shards, EachHasAProgramWhosePlacesAreAnchors) {
