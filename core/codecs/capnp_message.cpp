@@ -102,11 +102,11 @@ std::string Struct::text_at(Message& message, uint64_t where) {
 }
 
 std::string Struct::text(uint32_t pointer) const {
-  return has(pointer) ? text_at(*message_, where(pointer)) : std::string();
+  return has_pointer_field(pointer) ? text_at(*message_, where(pointer)) : std::string();
 }
 
 std::vector<std::string> Struct::texts(uint32_t pointer) const {
-  if (!has(pointer)) return {};
+  if (!has_pointer_field(pointer)) return {};
   const List list = list_at(*message_, where(pointer));
   if (list.count == 0) return {};
   if (list.size != kPointers)
@@ -118,7 +118,7 @@ std::vector<std::string> Struct::texts(uint32_t pointer) const {
 }
 
 std::span<const std::byte> Struct::plain_list(uint32_t pointer, unsigned size) const {
-  if (!has(pointer)) return {};
+  if (!has_pointer_field(pointer)) return {};
   const List list = list_at(*message_, where(pointer));
   if (list.count == 0) return {};
   if (list.size != size)
@@ -129,13 +129,13 @@ std::span<const std::byte> Struct::plain_list(uint32_t pointer, unsigned size) c
 }
 
 Struct Struct::structure(uint32_t pointer) const {
-  if (!has(pointer)) return {*message_, 0, 0, 0, depth_};
+  if (!has_pointer_field(pointer)) return {*message_, 0, 0, 0, depth_};
   return at_pointer(*message_, where(pointer), depth_);
 }
 
 Structs Struct::structs(uint32_t pointer) const {
   const Structs none(Struct(*message_, 0, 0, 0, depth_), 0);
-  if (!has(pointer)) return none;
+  if (!has_pointer_field(pointer)) return none;
   const List list = list_at(*message_, where(pointer));
   if (list.count == 0 && list.size != kComposite) return none;
   const auto throw_broken = [&](std::string_view why) {

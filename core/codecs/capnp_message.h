@@ -83,7 +83,7 @@ class Struct {
   static Struct at_pointer(Message& message, uint64_t where, int depth);
   static List list_at(Message& message, uint64_t where);
   static std::string text_at(Message& message, uint64_t where);
-  bool has(uint32_t pointer) const { return pointer < pointers_; }
+  bool has_pointer_field(uint32_t pointer) const { return pointer < pointers_; }
   uint64_t where(uint32_t pointer) const { return at_ + data_words_ + pointer; }
   std::span<const std::byte> plain_list(uint32_t pointer, unsigned size) const;
 

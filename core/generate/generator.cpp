@@ -40,7 +40,7 @@ template <class Ready>
 void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& progress,
           std::chrono::nanoseconds timeout, Ready ready) {
   if (timeout.count() < 0) return progress.wait(lock, ready);
-  if (!progress.wait_until(lock, later(Clock::now(), timeout), ready))
+  if (!progress.wait_until(lock, deadline_after(Clock::now(), timeout), ready))
     fail(ErrorCode::deadline_exceeded, "there was no token within {} ns", timeout.count());
 }
 
@@ -210,7 +210,8 @@ void Generator::enqueue(const SequencePtr& s) {
   if (s->finish_ != Finish::none) {
     end(*s, s->finish_, std::nullopt);
   } else {
-    if (s->options_.time_limit.count()) s->deadline_ = later(s->begin_, s->options_.time_limit);
+    if (s->options_.time_limit.count())
+      s->deadline_ = deadline_after(s->begin_, s->options_.time_limit);
     waiting_.push_back(s);
     shared_->work.notify_all();
   }

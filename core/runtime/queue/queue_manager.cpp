@@ -84,7 +84,7 @@ bool StreamQueue::wait_front() noexcept {
     if (!stalled) add_one(counts_->stalls);
     stalled = true;
     std::optional<Waiter::Clock::time_point> deadline;
-    if (timeout_.count() > 0) deadline = later(Waiter::Clock::now(), timeout_);
+    if (timeout_.count() > 0) deadline = deadline_after(Waiter::Clock::now(), timeout_);
     if (!arrived_.wait([&] { return !ring_.empty() || ended(); }, deadline)) on_timeout();
   }
 }

@@ -558,7 +558,7 @@ void PackRunner::State::serve() noexcept {
       return next || !queue->empty() || pool.wakeups() != wakeups || ended.load();
     };
     std::optional<Clock::TimePoint> deadline;
-    if (!open.empty()) deadline = later(open.front().request->submitted, config.timeout);
+    if (!open.empty()) deadline = deadline_after(open.front().request->submitted, config.timeout);
     if (!clock.wait(pool.arrived, has_event, deadline) ||
         (deadline && !next && queue->empty() && clock.now() >= *deadline)) {
       send();
