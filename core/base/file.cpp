@@ -141,6 +141,11 @@ int resize(int fd, uint64_t bytes) {
   return ::ftruncate(fd, static_cast<off_t>(bytes));
 }
 
+int allocate(int fd, uint64_t bytes) {
+  const SizeSignalBlocker blocker;
+  return ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+}
+
 std::shared_ptr<const MappedFile> MappedFile::open(const fs::path& path, bool keeps_descriptor) {
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

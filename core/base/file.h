@@ -46,10 +46,12 @@ class MappedFile {
 // truncated; memcpy() would raise SIGBUS.
 void copy_mapped(std::span<const std::byte> from, std::span<std::byte> to);
 
-// pwrite() and ftruncate(), except that a file larger than the limit of the process (RLIMIT_FSIZE)
-// is the error EFBIG and does not raise SIGXFSZ.
+// pwrite(), ftruncate() and posix_fallocate() of the first bytes, except that a file larger than
+// the limit of the process (RLIMIT_FSIZE) is the error EFBIG and does not raise SIGXFSZ. allocate()
+// returns the number of the error, or 0.
 ssize_t write_at(int fd, std::span<const std::byte> bytes, uint64_t offset);
 int resize(int fd, uint64_t bytes);
+int allocate(int fd, uint64_t bytes);
 
 // Returns the path that open() would reach through symbolic links. The target of the last link need
 // not exist. If the links form a cycle, the result is one of the links, and opening it fails.

@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "device/runtime_dir.h"
 #include "runtime/telemetry/telemetry_reader.h"
@@ -110,8 +111,8 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
     const int error = errno;
     if (fd_ >= 0) close(fd_);
     unlink(hidden.c_str());
-    fail(error == ENOSPC || error == ENOMEM ? ErrorCode::resource_exhausted
-                                            : ErrorCode::permission_denied,
+    const bool no_room = error == ENOSPC || error == ENOMEM || error == EFBIG;
+    fail(no_room ? ErrorCode::resource_exhausted : ErrorCode::permission_denied,
          "cannot {} telemetry segment '{}': {}", what, path_.string(), std::strerror(error));
   };
   fd_ = open(hidden.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -121,7 +122,7 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
   lock.l_whence = SEEK_SET;
   if (fcntl(fd_, F_OFD_SETLK, &lock) != 0) refuse("lock");
   // Allocates the space now: a full disk must be an error here, not a signal later.
-  if (const int error = posix_fallocate(fd_, 0, static_cast<off_t>(bytes_)); error != 0) {
+  if (const int error = allocate(fd_, bytes_); error != 0) {
     errno = error;
     refuse("allocate");
   }

@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -529,6 +531,25 @@ TEST_F(File, LimitOfTheSizeIsAnErrorAndNoSignal) {
     EXPECT_EQ(WEXITSTATUS(status), 0);
     EXPECT_EQ(entries(), 0u);
   }
+}
+
+TEST_F(File, AllocatingMoreThanTheLimitOfTheSizeIsNoSignal) {
+  const int fd = ::open((dir / "a").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(fd, 0);
+  EXPECT_EQ(allocate(fd, 1000), 0);
+  EXPECT_EQ(fs::file_size(dir / "a"), 1000u);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_DFL);
+    const rlimit limit{1000, 1000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    ::_exit(allocate(fd, 2000) == EFBIG ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ::close(fd);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 // tmpfs compares a reservation with the limit, although the size of the file does not change.
