@@ -5,9 +5,11 @@
 // Example: x [10, 4] has n real rows, 0 <= n <= 10. Shape returns [0..10, 4..4]. Gather of element
 // 1 returns the constant 4, and of element 0 the range 0..10. Sub(100, n) has the corners 100 - 0
 // and 100 - 10 and the range 90..100. Because Sub is monotonic in each operand, the corners bound
-// all values between them.
+// all values between them. This does not hold if an integer wraps around, so there is no range if a
+// corner overflows.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/onnx_dtype.h"
 #include "compiler/flow/specializer.h"
@@ -24,11 +26,33 @@ namespace {
 constexpr size_t kMaxCorners = 4;  // most operands with a range; each doubles the number of corners
 constexpr int64_t kMostNumbers = 64;  // most elements of a tensor that may decide a shape
 
-// Whether a Cast is monotonic. A Cast to a narrower integer may wrap around. A Cast to bool returns
+// Whether a Cast is monotonic while no number is outside the range of `to`. A Cast to bool returns
 // 1 for negative numbers, but 0 for 0, so it is monotonic only from 0 on.
 bool cast_rises(DType to, const Value* least) {
   if (is_float(to) || to == DType::s32 || to == DType::s64) return true;
   return to == DType::boolean && !ops::any_below(least, 0);
+}
+
+// Whether the type `to` contains all numbers of `v`, after rounding towards 0.
+bool fits(const Value* v, DType to) {
+  const DType from = v->dtype();
+  if (to == from || (to != DType::s32 && to != DType::s64) ||
+      (to == DType::s64 && !is_float(from) && from != DType::u64))
+    return true;
+  const double end = std::ldexp(1.0, to == DType::s32 ? 31 : 63);
+  const double below = to == DType::s32 ? -end - 1 : std::nextafter(-end, -INFINITY);
+  return std::ranges::all_of(v->constant().to_doubles(),
+                             [&](double x) { return x > below && x < end; });
+}
+
+// Whether the numbers are those that f64 arithmetic computes. If an integer wraps around, a sum
+// differs by a multiple of 2^32 or 2^64 and a mean of kMostNumbers by 1/64 of it. An f64 rounds
+// sums and products of s64 by less than 2^32, and those of s32 by less than 1 unless they overflow.
+bool agrees(const Value* v, const Value* precise) {
+  const double tolerance = v->dtype() == DType::s32 ? 1 : std::ldexp(1.0, 32);
+  const std::vector<double> a = v->constant().to_doubles(), b = precise->constant().to_doubles();
+  return std::ranges::equal(a, b,
+                            [&](double x, double y) { return std::fabs(x - y) <= tolerance; });
 }
 
 bool holds_sizes(const Value* v) {
@@ -188,6 +212,34 @@ std::optional<std::vector<Value*>> Specializer::constant_results(const Node& n, 
   return results;
 }
 
+bool Specializer::overflows(const Node& n, const Items& in, const std::vector<Value*>& results) {
+  const ops::Facts& facts = ops::facts_of(n);
+  if (facts.cast == ops::CastForm::to_type) return !fits(in[0].value, results[0]->dtype());
+  const DType type = results[0]->dtype();
+  if (is_float(type))
+    return std::ranges::any_of(results, [](const Value* v) {
+      return std::ranges::any_of(v->constant().to_doubles(),
+                                 [](double x) { return std::isnan(x); });
+    });
+  // A quotient cannot overflow, because the divisor is positive.
+  if ((type != DType::s32 && type != DType::s64) || facts.source != ops::ElementSource::none ||
+      facts.monotone == ops::Monotone::quotient)
+    return false;
+  Items wide = in;
+  for (size_t i = 0; i < wide.size(); i++) {
+    if (wide[i].kind == Item::Kind::none || wide[i].value->dtype() != type) continue;
+    if (i > 0 && facts.monotone == ops::Monotone::first) continue;  // axes and the like
+    const Tensor& t = wide[i].value->constant();
+    Tensor f64 = Tensor::zeros(DType::f64, t.shape());
+    std::ranges::copy(t.to_doubles(), f64.mutable_values<double>().begin());
+    wide[i] = Item::of(build_.constant(f64));
+  }
+  const Items precise = results_of(n, wide);
+  for (size_t i = 0; i < results.size(); i++)
+    if (!precise[i].value->is_constant() || !agrees(results[i], precise[i].value)) return true;
+  return false;
+}
+
 std::optional<std::vector<ops::SizeRange>> Specializer::ranges_of(const Node& n, const Items& in) {
   if (!ir::is_onnx_domain(n.domain)) return std::nullopt;
   std::vector<size_t> vary;
@@ -235,7 +287,7 @@ std::optional<std::vector<ops::SizeRange>> Specializer::ranges_of(const Node& n,
       at[1].value = build_.newest("Max", {at[1].value, one});
     }
     const auto results = constant_results(n, at);
-    if (!results) return std::nullopt;
+    if (!results || overflows(n, at, *results)) return std::nullopt;
     if (!out) {
       out.emplace();
       for (Value* v : *results) out->push_back({v, v});

@@ -93,6 +93,8 @@ class Specializer {
   // The range of each output of a node that computes with sizes, or nothing if no bound is known.
   std::optional<std::vector<ops::SizeRange>> ranges_of(const ir::Node& n, const Items& in);
   std::optional<std::vector<ir::Value*>> constant_results(const ir::Node& n, const Items& in);
+  // Whether `results`, which the node computes from the constants `in`, exceed their type.
+  bool overflows(const ir::Node& n, const Items& in, const std::vector<ir::Value*>& results);
 
   // -- specialize.cpp: bodies ---------------------------------------------------------------------
   // Does not run the nodes in `made`, whose results are known.

@@ -273,5 +273,39 @@ TEST(SizeRanges, MaxSizeBoundsTheRoundsOfALoopWithScanOutputs) {
   EXPECT_EQ(of(6), "out_of_range: node 'turns': max_size: number 6 at place 0 is outside [0, 5]");
 }
 
+// The bounds 65536^2 and 65536^4 are 0 in s32 and s64.
+TEST(SizeRanges, ANumberThatMayOverflowHasNoBound) {
+  Tensor seven = Tensor::zeros(DType::boolean, {256, 256});
+  for (size_t i = 0; i < 7; i++) seven.mutable_values<bool>()[i * 9001] = true;
+  const auto of_seven = [&](const std::string& nodes) {
+    const Executable e = compile_body(
+        "input %b : bool[256,256]\n%z : ? = NonZero(%b)\n%s : ? = Shape(%z)\n"
+        "const %at : s64[] = 1\nconst %first : s64[] = 0\nconst %last : s32[] = 2147483647\n"
+        "const %unit : f32[] = 0.5\n"
+        "%n : ? = Gather(%s, %at)\n%m : ? = Cast(%n) {to = 6}\n%v : ? = Gather(%s, %first)\n" +
+        nodes + "output %y\n");
+    return real_part(run(e, {{"b", seven}})).at(0);
+  };
+  EXPECT_EQ(of_seven("%y : ? = Mul(%m, %m)\n"), 49);
+  EXPECT_EQ(of_seven("%q : ? = Mul(%n, %n)\n%y : ? = Mul(%q, %q)\n"), 2401);
+  EXPECT_EQ(of_seven("%q : ? = Mul(%n, %n)\n%y : ? = Cast(%q) {to = 6}\n"), 49);
+  EXPECT_EQ(of_seven("%q : ? = Mul(%n, %n)\n%y : ? = CastLike(%q, %last)\n"), 49);
+  EXPECT_EQ(of_seven("%f : ? = Cast(%n) {to = 1}\n%h : ? = Add(%f, %unit)\n"
+                     "%q : ? = Mul(%h, %h)\n%y : ? = Cast(%q) {to = 6}\n"),
+            56);
+  EXPECT_EQ(of_seven("const %none : s64[1] = [0]\n%u : ? = Unsqueeze(%m, %none)\n"
+                     "%c : ? = Concat(%u, %u) {axis = 0}\n"
+                     "%y : ? = ReduceProd(%c) {keepdims = 0}\n"),
+            49);
+  const auto squared = [](int32_t n) {
+    const Executable e = with_bounds(
+        "input %n : s32[]\nconst %one : s32[] = 1\n%q : ? = Mul(%n, %n)\n"
+        "%y : ? = Add(%q, %one)\noutput %y\n",
+        {{"n", 65536}});
+    return real_part(run(e, {{"n", Tensor::scalar(n)}})).at(0);
+  };
+  EXPECT_EQ(squared(3), 10);
+}
+
 }  // namespace
 }  // namespace poprt::compiler
