@@ -13,6 +13,7 @@
 #include "ops/axes.h"
 #include "ops/common/axes.h"
 #include "ops/facts.h"
+#include "passes/common/branches.h"
 
 namespace poprt::compiler {
 namespace {
@@ -165,6 +166,8 @@ class Search {
             return fmt::format("{} combines places along axis {} of '{}'", n.describe(),
                                axis.output_axis, n.input(i)->name());
     }
+    if (const Value* v = captured(n))
+      return fmt::format("a subgraph of {} combines places of '{}'", n.describe(), v->name());
     if (merges_ && map)
       for (size_t o = 0; o < n.outputs().size(); o++)
         if (std::string why = how_rows_differ(n, *map, o); !why.empty()) return why;
@@ -172,6 +175,18 @@ class Search {
       if (!all_known(*v, extends))
         return fmt::format("{} makes '{}' with another size", n.describe(), v->name());
     return {};
+  }
+
+  // Returns a value with padding that a subgraph of the node reads from an outer graph, or null.
+  // No axis map describes what a subgraph computes from it.
+  const Value* captured(const Node& n) const {
+    const Value* first = nullptr;
+    ir::for_each_subgraph(n, [&](const ir::Graph& sub) {
+      for (const auto& inner : sub.nodes())
+        for (const Value* v : passes::values_read(*inner))
+          if (axes_of(v) && (!first || v->name() < first->name())) first = v;
+    });
+    return first;
   }
 
   // Whether the operand is equal at both sizes, except for places after the real ones.

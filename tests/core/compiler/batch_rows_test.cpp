@@ -139,6 +139,12 @@ const Batched kBatched[] = {
     {"samples in reverse", "Slice",
      "input %x : f32[B,4]\n const %a : s64[1] = [-1]\n const %b : s64[1] = [-1000]\n"
      "const %c : s64[1] = [0]\n%y = Slice(%x, %a, %b, %c, %a)\noutput %y\n"},
+    {"a loop that captures a batch", "combines places",
+     "input %x : f32[B,4]\n const %most : s64[] = 1000\n const %s : f32[1,4] = [0, 0, 0, 0]\n"
+     "%r = Loop(%most, _, %s) { body = graph \"b\" {\ninput %i : s64[]\ninput %c : bool[]\n"
+     "input %v : f32[1,4]\n const %tenth : f32[] = 0.1\n"
+     "%m = ReduceMean(%x) {axes = [0], keepdims = 1}\n%a = Add(%m, %v)\n%n = Mul(%a, %tenth)\n"
+     "%k = Identity(%c)\noutput %k\noutput %n\n} }\n%y = Add(%x, %r)\noutput %y\n"},
     {"a lower triangle", "Trilu", "input %x : f32[B,4]\n%y = Trilu(%x) {upper = 0}\noutput %y\n"},
     {"rows along another axis of the result", "output 'y'",
      "input %x : f32[B,4]\n%y = Transpose(%x) {perm = [1, 0]}\noutput %y\n"},
@@ -256,6 +262,23 @@ TEST(BatchRows, WeightsThatDifferFromRowToRowMix) {
   EXPECT_EQ(mixed_in("input %x : f32[2,2]\n const %b : f32[2,2] = [1, 2, 1, 2]\n"
                      "%y = Add(%x, %b)\noutput %y\n"),
             "");
+}
+
+// A node whose inputs have no rows may still read them in a subgraph, also in a nested one.
+TEST(BatchRows, BranchesThatCaptureTheBatchMix) {
+  const std::string plain =
+      "If(%c) { then_branch = graph \"t\" {\n%tm = ReduceMax(%x) {axes = [0], keepdims = 1}\n"
+      "%to = Neg(%tm)\noutput %to\n}, else_branch = graph \"e\" {\n"
+      "%em = ReduceMin(%x) {axes = [0], keepdims = 1}\n%eo = Abs(%em)\noutput %eo\n} }";
+  const std::string nested = "If(%d) { then_branch = graph \"a\" {\n%ar = " + plain +
+                             "\n%ao = Neg(%ar)\noutput %ao\n}, else_branch = graph \"b\" {\n"
+                             "%bo = Abs(%z)\noutput %bo\n} }";
+  for (const std::string& branches : {plain, nested}) {
+    const std::string why = mixed_in(
+        "input %x : f32[3,2]\ninput %c : bool[]\ninput %d : bool[]\ninput %z : f32[1,2]\n%r = " +
+        branches + "\n%y = Add(%x, %r)\noutput %y\n");
+    EXPECT_NE(why.find("combines places"), std::string::npos) << why << " in " << branches;
+  }
 }
 
 // The result has three rows of two places each, and a constant repeats every two places.
