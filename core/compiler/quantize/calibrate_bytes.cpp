@@ -245,19 +245,24 @@ class OutputDifference {
   int64_t rows_ = 0, same_ = 0;
 };
 
-// The number of samples of the data and of each run.
+// The number of samples of the data and of each run. The input with the most runs determines both,
+// because the array of an input with fewer runs is repeated.
 struct SampleCounts {
   int64_t all = 0, run = 1;
 };
 
 SampleCounts counts_of(const ir::Graph& graph, const std::map<std::string, Tensor>& data) {
   SampleCounts counts;
+  int64_t most = 0;
   for (const Value* v : graph.inputs()) {
     const auto found = data.find(v->name());
-    if (v->is_constant() || found == data.end() || found->second.shape().empty()) continue;
-    if (found->second.shape()[0] < counts.all) continue;
-    counts.all = found->second.shape()[0];
-    counts.run = std::max<int64_t>(1, v->shape()[0]);
+    if (v->is_constant() || found == data.end() || v->shape().empty() || v->shape()[0] == 0)
+      continue;
+    const int64_t all = found->second.shape()[0], run = v->shape()[0];
+    const int64_t runs = (all + run - 1) / run;
+    if (runs < most || (runs == most && all < counts.all)) continue;
+    most = runs;
+    counts = {all, run};
   }
   return counts;
 }

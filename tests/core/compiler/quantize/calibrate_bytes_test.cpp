@@ -271,5 +271,25 @@ TEST(CalibrateBytes, AModelWithoutProductsDoesNotChange) {
   EXPECT_EQ(accuracy_error(*made.log), 0);
 }
 
+// Input a has more rows than b, but b has more runs.
+TEST(CalibrateBytes, TheInputWithTheMostRunsHasTheSamples) {
+  auto g = std::make_unique<ir::Graph>();
+  g->opsets[""] = 17;
+  const auto product = [&](const char* name, int64_t rows, uint32_t seed) {
+    ir::Value* x = g->add_input(name, ir::ValueType::of(DType::f32, {rows, 16}));
+    ir::Value* w = g->add_constant(std::string("w_") + name, normal_tensor({16, 16}, seed, 0.25f));
+    return g->add_node("MatMul", "", {x, w})->output();
+  };
+  g->add_output(g->add_node("Add", "", {product("a", 100, 1), product("b", 1, 2)})->output());
+  ops::infer(*g);
+  BytesCase made = bytes_options();
+  auto calibration = std::make_shared<Calibration>(*made.options.calibration);
+  calibration->data = {{"a", normal_tensor({100, 16}, 5, 1)}, {"b", normal_tensor({10, 16}, 6, 1)}};
+  made.options.calibration = calibration;
+  convert(*g, made.options);
+  EXPECT_NE(made.log->find("accuracy on 2 of 10 samples"), std::string::npos) << *made.log;
+  EXPECT_LT(accuracy_error(*made.log), 0.05);
+}
+
 }  // namespace
 }  // namespace poprt::compiler
