@@ -44,12 +44,13 @@ std::string names_of(const std::map<std::string, Tensor>& data) {
 
 // Whether samples can be split into runs of `shape`.
 bool fits(const Shape& given, const Shape& shape) {
-  return given == shape || (!shape.empty() && given.size() == shape.size() && given[0] > 0 &&
-                            std::equal(given.begin() + 1, given.end(), shape.begin() + 1));
+  return given == shape ||
+         (!shape.empty() && given.size() == shape.size() && given[0] > 0 && shape[0] > 0 &&
+          std::equal(given.begin() + 1, given.end(), shape.begin() + 1));
 }
 
 std::string expected_shape(const Shape& shape) {
-  if (shape.empty()) return "[]";
+  if (shape.empty() || shape[0] == 0) return shape_string(shape);
   std::string s = "[SAMPLES";
   for (size_t i = 1; i < shape.size(); i++) s += fmt::format(",{}", shape[i]);
   return s + "]";

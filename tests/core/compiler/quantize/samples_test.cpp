@@ -122,6 +122,15 @@ TEST(Samples, RefuseMismatchedArrays) {
   EXPECT_EQ(refusal(*g, {{"x", rows(9)}, {"z", rows(5)}}), "no error");
 }
 
+TEST(Samples, AnInputWithoutRowsHasNoSamples) {
+  const auto g = graph_of({{"x", type({0, 2})}, {"y", type({1, 2})}});
+  EXPECT_EQ(refusal(*g, {{"x", rows(5)}, {"y", rows(5)}}),
+            "`data_preprocess`: input 'x' has the shape [5,2], expected [0,2]");
+  const Samples samples(*g, {{"x", rows(0)}, {"y", rows(5)}});
+  EXPECT_EQ(samples.runs(), 5);
+  EXPECT_EQ(samples.run(4)[0].count(), 0);
+}
+
 TEST(Samples, NumbersThatAreNotFiniteAreNamed) {
   const auto g = graph_of({{"x", type({1, 2})}, {"h", type({1, 2}, DType::f16)}});
   for (const size_t at : {size_t{0}, size_t{3}, size_t{5}}) {
