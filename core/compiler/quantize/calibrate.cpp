@@ -102,21 +102,34 @@ void Calibrator::add_values(Recorded& to, const Tensor& data, int64_t run, int64
   const auto count = static_cast<int64_t>(all.size());
   const int64_t step = std::max<int64_t>(1, count * runs / kMostValues);
   for (int64_t i = run % step; i < count; i += step)
-    to.values.push_back(all[static_cast<size_t>(i)]);
+    if (const float v = all[static_cast<size_t>(i)]; std::isfinite(v)) to.values.push_back(v);
   // The largest value determines the range that the format must represent.
   const auto most = std::ranges::max_element(
       all, {}, [](float v) { return std::isfinite(v) ? std::fabs(v) : 0.0f; });
-  if (step > 1 && most != all.end()) to.values.push_back(*most);
+  if (step > 1 && most != all.end() && std::isfinite(*most)) to.values.push_back(*most);
+}
+
+// Removes the rows with infinities or NaN, which would be in all sums.
+void keep_finite_rows(std::vector<float>& rows, size_t size) {
+  auto end = rows.begin();
+  for (auto row = rows.begin(); row != rows.end(); row += static_cast<ptrdiff_t>(size)) {
+    const auto next = row + static_cast<ptrdiff_t>(size);
+    if (std::all_of(row, next, [](float v) { return std::isfinite(v); }))
+      end = end == row ? next : std::copy(row, next, end);
+  }
+  rows.erase(end, rows.end());
 }
 
 void Calibrator::add_rows(const Tensor& data, size_t recorded, int64_t runs) {
   for (size_t i = 0; i < layers_.size(); i++) {
     if (layers_[i].data != recorded || gram_of_[i] != i) continue;
     const int64_t most = std::max<int64_t>(1, kMostRows / runs);
-    const std::vector<float> rows = rows_of(*layers_[i].product.node, data, most);
+    std::vector<float> rows = rows_of(*layers_[i].product.node, data, most);
     if (rows.empty()) continue;
     const Shape& w = layers_[i].product.weight->shape();
     const int64_t size = element_count(w) / w[static_cast<size_t>(layers_[i].product.output_axis)];
+    keep_finite_rows(rows, static_cast<size_t>(size));
+    if (rows.empty()) continue;
     if (!grams_[i]) grams_[i].emplace(size);
     grams_[i]->add(rows);
   }
@@ -161,7 +174,8 @@ void Calibrator::record() {
 }
 
 void Calibrator::search(Layer& layer) {
-  const std::vector<float> weight = passes::to_floats(layer.product.weight->constant());
+  const std::vector<float> weight =
+      finite_values(passes::to_floats(layer.product.weight->constant()));
   const std::vector<float>& data = recorded_[layer.data].values;
   if (calibration_.data.empty()) {
     const QuarterFormat& format = parameters_.fp8.weight;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/quarter.h"
 
@@ -24,10 +25,18 @@ std::vector<float> rounded(std::span<const float> values, const QuarterFormat& f
   return out;
 }
 
-FormatSearch search_format(std::span<const float> values, Loss loss) {
+std::vector<float> finite_values(std::span<const float> values) {
+  std::vector<float> finite;
+  finite.reserve(values.size());
+  std::ranges::copy_if(values, std::back_inserter(finite),
+                       [](float v) { return std::isfinite(v); });
+  return finite;
+}
+
+FormatSearch search_format(std::span<const float> all, Loss loss) {
+  const std::vector<float> values = finite_values(all);
   double most = 0;
-  for (const float v : values)
-    if (std::isfinite(v)) most = std::max(most, std::fabs(static_cast<double>(v)));
+  for (const float v : values) most = std::max(most, std::fabs(static_cast<double>(v)));
   FormatSearch search;
   for (const DType dtype : {DType::f8_143, DType::f8_152}) {
     const double needed = most > 0 ? std::ceil(std::log2(most / most_of(dtype))) : 0;

@@ -86,6 +86,19 @@ TEST(FormatSearch, TriesScalesAroundTheOneThatFits) {
   EXPECT_EQ(scales(0, DType::f8_143), std::pair(-8, 1));
 }
 
+TEST(FormatSearch, IgnoresInfinitiesAndNaN) {
+  const std::vector<float> finite = random_values(5, 1, 300);
+  for (const float other : {INFINITY, -INFINITY, NAN}) {
+    std::vector<float> values = finite;
+    values.insert(values.begin() + 100, other);
+    for (const Loss loss : {Loss::mse, Loss::mae, Loss::snr, Loss::kld, Loss::cos_dist}) {
+      const FormatSearch all = search_format(values, loss), wanted = search_format(finite, loss);
+      EXPECT_EQ(all.best, wanted.best) << loss_name(loss) << " with " << other;
+      EXPECT_EQ(all.chosen().loss, wanted.chosen().loss) << loss_name(loss) << " with " << other;
+    }
+  }
+}
+
 TEST(FormatSearch, AcceptsZerosAndEmptyTensors) {
   for (const size_t count : {size_t{0}, size_t{4}}) {
     const FormatSearch search = search_format(std::vector<float>(count), Loss::mse);
