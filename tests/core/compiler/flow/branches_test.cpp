@@ -82,6 +82,21 @@ TEST(Branches, AnEmptyResultMayDifferInAnyAxis) {
   for (size_t i = 0; i < 6; i++) EXPECT_EQ(no.at("y").to_doubles()[i], -x.to_doubles()[i]);
 }
 
+// A reader of the result would see 7 columns instead of 3.
+TEST(Branches, AnEmptyResultOfAnotherShapeIsNotRead) {
+  EXPECT_EQ(code_of(R"(
+    input %c : bool[]
+    input %x : f32[5,7]
+    const %none : f32[0,3] = []
+    %z : ? = If(%c) {
+      then_branch = graph "t" { %a : ? = Identity(%none) output %a },
+      else_branch = graph "e" { %b : ? = Neg(%x) output %b }}
+    %y : ? = Shape(%z)
+    output %y
+  )"),
+            ErrorCode::unimplemented);
+}
+
 // torchvision exports such a branch for boxes.numel() == 0.
 TEST(Branches, OneBranchMayHaveASizeThatDependsOnData) {
   const std::string body = R"(
