@@ -125,8 +125,23 @@ void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes
     if (bytes) original = graph.clone();
   }
   const double until = original ? kUntilComparison : 1.0;
+  // The calibration data are inputs of the model, and not the bytes of images.
+  std::unique_ptr<ir::Graph> of_floats;
+  const auto images = std::ranges::find(list, "eight_bits_io", &passes::PassDef::name);
+  if (original && images != list.end()) {
+    const std::vector<const passes::PassDef*> before(list.begin(), images);
+    run_pipeline(graph, before, checked, "PopRT conversion", until, done);
+    done = until;
+    of_floats = graph.clone();
+    list.erase(list.begin(), images);
+    if (std::ranges::any_of(before, [&](const passes::PassDef* p) {
+          return passes::is_called(*p, options.stop_after);
+        }))
+      list.clear();
+  }
   run_pipeline(graph, list, checked, "PopRT conversion", until, done);
-  if (original) compare_calibrated(*original, graph, with_part(checked, until, 1.0));
+  if (original)
+    compare_calibrated(*original, of_floats ? *of_floats : graph, with_part(checked, until, 1.0));
 }
 
 void run_early(ir::Graph& graph, const Options& options) {

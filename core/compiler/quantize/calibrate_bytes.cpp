@@ -347,6 +347,14 @@ passes::PrecisionParameters calibrate_bytes(ir::Graph& graph, const Options& opt
 
 std::string measure_accuracy(const ir::Graph& original, const ir::Graph& converted,
                              const Options& options) {
+  for (size_t i = 0; i < original.inputs().size(); i++) {
+    const Value* v = original.inputs()[i];
+    const Value* w = i < converted.inputs().size() ? converted.inputs()[i] : nullptr;
+    if (!w || w->dtype() != v->dtype() || w->shape() != v->shape())
+      return fmt::format("accuracy not measured: input {} is {}, and {} after the conversion\n",
+                         v->name(), ir::type_string(v->type),
+                         w ? ir::type_string(w->type) : "absent");
+  }
   const Calibration& calibration = *options.calibration;
   const Samples samples(original, calibration.data);
   const HeldOut held = held_out(samples);

@@ -271,6 +271,18 @@ TEST(CalibrateBytes, AModelWithoutProductsDoesNotChange) {
   EXPECT_EQ(accuracy_error(*made.log), 0);
 }
 
+// Images of bytes are another input than the data, with which the products of bytes are measured.
+TEST(CalibrateBytes, TheAccuracyDoesNotDependOnInputsOfBytes) {
+  const auto g = bytes_network(), images = bytes_network();
+  const BytesCase made = bytes_options();
+  BytesCase of_images = bytes_options();
+  of_images.options.eight_bits_io = true;
+  convert(*g, made.options);
+  convert(*images, of_images.options);
+  EXPECT_EQ(images->find("x")->dtype(), DType::u8);
+  EXPECT_EQ(accuracy_error(*of_images.log), accuracy_error(*made.log));
+}
+
 // Input a has more rows than b, but b has more runs.
 TEST(CalibrateBytes, TheInputWithTheMostRunsHasTheSamples) {
   auto g = std::make_unique<ir::Graph>();
