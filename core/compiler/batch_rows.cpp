@@ -46,13 +46,13 @@ std::string why_rows_are_not_separate(const ir::Graph& converted, const ir::Grap
                                       const VaryingDimension& dimension, size_t axis,
                                       const Options& options) {
   const int64_t rows = dimension.sizes.back();
-  if (std::string why = how_rows_mix(converted, rows, axis, dimension.axes); !why.empty())
+  if (std::string why = why_rows_mix(converted, rows, axis, dimension.axes); !why.empty())
     return why;
   if (!source || std::ranges::any_of(dimension.axes,
                                      [&](const PaddedAxis& a) { return is_fixed(*source, a); }))
     return {};
   try {
-    return how_size_matters(*source, dimension, options);
+    return why_size_matters(*source, dimension, options);
   } catch (const Error& e) {  // the model itself is compiled, but its rows are not proved separate
     return fmt::format("a conversion at another size failed: {}", e.message());
   }

@@ -60,7 +60,7 @@ std::string why_padding_matters(const ir::Graph& graph, const ir::Graph& largest
       at[a.input][a.axis] = at[a.input][a.axis] / most * size;
     try {
       const auto request = converted(graph, at, options);
-      if (std::string why = how_padding_reaches(largest, *request, dimension.axes); !why.empty())
+      if (std::string why = why_padding_reaches(largest, *request, dimension.axes); !why.empty())
         return why;
     } catch (const Error& e) {
       return fmt::format("at {} there is no model: {}", size, e.message());
@@ -118,7 +118,7 @@ std::vector<VaryingDimension> varying_dimensions(const ir::Graph& graph,
   return found;
 }
 
-std::string how_size_matters(const ir::Graph& graph, const VaryingDimension& dimension,
+std::string why_size_matters(const ir::Graph& graph, const VaryingDimension& dimension,
                              const Options& options) {
   const ShapeSet shapes = all_shapes(graph, options.input_shape, options);
   Options own = options;

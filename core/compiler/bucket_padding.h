@@ -33,7 +33,7 @@ std::vector<VaryingDimension> varying_dimensions(const ir::Graph& graph,
 // results at a smaller size of the dimension, or an empty text if they do for any contents of the
 // padding. An axis may have several places for each of `sizes`. Converts the model several times.
 // Throws the errors of convert().
-std::string how_size_matters(const ir::Graph& graph, const VaryingDimension& dimension,
+std::string why_size_matters(const ir::Graph& graph, const VaryingDimension& dimension,
                              const Options& options);
 
 struct PaddingPlan {

@@ -93,7 +93,7 @@ class Search {
       if (std::string why = follow(*bucket_.nodes()[k], *request_.nodes()[k]); !why.empty())
         return why;
     for (size_t i = 0; i < bucket_.outputs().size(); i++)
-      if (!ends_well(*bucket_.outputs()[i]))
+      if (!real_places_are_first(*bucket_.outputs()[i]))
         return fmt::format("output '{}' has its padding between real places",
                            bucket_.outputs()[i]->name());
     return {};
@@ -170,7 +170,7 @@ class Search {
       return fmt::format("a subgraph of {} combines places of '{}'", n.describe(), v->name());
     if (merges_ && map)
       for (size_t o = 0; o < n.outputs().size(); o++)
-        if (std::string why = how_rows_differ(n, *map, o); !why.empty()) return why;
+        if (std::string why = why_rows_differ(n, *map, o); !why.empty()) return why;
     for (const Value* v : n.outputs())
       if (!all_known(*v, extends))
         return fmt::format("{} makes '{}' with another size", n.describe(), v->name());
@@ -248,7 +248,7 @@ class Search {
 
   // Returns the reason why a row of output o is not computed from this row of the inputs in the
   // same way as the other rows, or an empty text if it is.
-  std::string how_rows_differ(const Node& n, const AxisMap& map, size_t o) const {
+  std::string why_rows_differ(const Node& n, const AxisMap& map, size_t o) const {
     const PaddedAxes* axes = axes_of(n.output(o));
     if (!axes) return {};
     if (axes->size() != 1) return fmt::format("{} combines rows with other rows", n.describe());
@@ -297,7 +297,7 @@ class Search {
   }
 
   // Whether the real places of an output are the first ones.
-  bool ends_well(const Value& v) const {
+  bool real_places_are_first(const Value& v) const {
     const PaddedAxes* axes = axes_of(&v);
     return !axes || std::ranges::all_of(*axes, [&](const AxisLink& l) {
       return is_product(v.shape()[l.output_axis], l.output_block, size_);
@@ -314,12 +314,12 @@ class Search {
 
 }  // namespace
 
-std::string how_padding_reaches(const ir::Graph& bucket, const ir::Graph& request,
+std::string why_padding_reaches(const ir::Graph& bucket, const ir::Graph& request,
                                 std::span<const PaddedAxis> padded) {
   return Search(bucket, request).run(padded);
 }
 
-std::string how_rows_mix(const ir::Graph& graph, int64_t rows, size_t axis,
+std::string why_rows_mix(const ir::Graph& graph, int64_t rows, size_t axis,
                          std::span<const PaddedAxis> padded) {
   return Search(graph, graph).run_rows(rows, axis, padded);
 }

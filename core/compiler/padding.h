@@ -28,7 +28,7 @@ struct PaddedAxis {
 // results of `bucket` for any contents of the padding. Otherwise returns the reason with the name
 // of a node. Constants that are computed from the size count, too: they may only be longer, or be
 // the extent of a result (Facts::extent_inputs).
-std::string how_padding_reaches(const ir::Graph& bucket, const ir::Graph& request,
+std::string why_padding_reaches(const ir::Graph& bucket, const ir::Graph& request,
                                 std::span<const PaddedAxis> padded);
 
 // The rows of a batch: an axis has a place, or a block of places, for each row. Several requests
@@ -37,7 +37,7 @@ std::string how_padding_reaches(const ir::Graph& bucket, const ir::Graph& reques
 // inputs are the same for all requests. Returns an empty text if this holds for a converted model
 // with static types, and if the rows of each output are along axis `axis`; otherwise the reason,
 // which names a node or an output.
-std::string how_rows_mix(const ir::Graph& graph, int64_t rows, size_t axis,
+std::string why_rows_mix(const ir::Graph& graph, int64_t rows, size_t axis,
                          std::span<const PaddedAxis> padded);
 
 }  // namespace poprt::compiler

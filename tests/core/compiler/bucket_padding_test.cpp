@@ -393,7 +393,7 @@ std::string reason_of(const std::string& bucket, const std::string& request) {
     return made;
   };
   const PaddedAxis padded[] = {{"x", 2}};
-  return how_padding_reaches(*graph(5, bucket), *graph(3, request), padded);
+  return why_padding_reaches(*graph(5, bucket), *graph(3, request), padded);
 }
 
 // The present keys do not depend on the queries, whose tokens are padded.

@@ -36,7 +36,7 @@ TEST(MemoryPlan, AReshapeIsAViewOfItsInput) {
   EXPECT_TRUE(same_place(plan, *g, "a", "b"));
 }
 
-TEST(MemoryPlan, ResultsOfOutputsLieInCallerMemory) {
+TEST(MemoryPlan, OutputsAreInMemoryOfTheCaller) {
   const auto g = graph_of(R"(
     input %x : f32[16]
     const %s : s64[2] = [4, 4]
@@ -180,7 +180,7 @@ TEST(MemoryPlan, PartsThatDoNotBeginAtAMultipleOf64AreCopied) {
   )");
   const MemoryPlan plan(*g);
   EXPECT_TRUE(plan.same_bytes(g->find("a"), g->find("c"), 0));
-  EXPECT_TRUE(plan.same_bytes(g->find("b"), g->find("c"), 64)) << "behind two of 32";
+  EXPECT_TRUE(plan.same_bytes(g->find("b"), g->find("c"), 64)) << "after two results of 32 bytes";
   EXPECT_FALSE(plan.same_bytes(g->find("b"), g->find("d"), 32));
   EXPECT_FALSE(plan.same_bytes(g->find("x"), g->find("d"), 0)) << "the caller's";
 }
