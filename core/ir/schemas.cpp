@@ -41,7 +41,8 @@ std::string_view attributes_of(std::span<const Row> rows, std::span<const Row>::
 }
 
 bool has(std::string_view attributes, std::string_view name) {
-  if (name.find(' ') != name.npos) return false;  // the list has no name that contains a space
+  // The list has no empty name and no name that contains a space.
+  if (name.empty() || name.find(' ') != name.npos) return false;
   for (size_t at = 0; (at = attributes.find(name, at)) != attributes.npos; at += name.size()) {
     const size_t end = at + name.size();
     if ((at == 0 || attributes[at - 1] == ' ') &&

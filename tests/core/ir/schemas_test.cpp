@@ -83,6 +83,7 @@ TEST(Schemas, OtherAttributesAreRefusedAndTheRightOnesNamed) {
   refused({"Conv", "", 17, "foo"},
           {"Conv node 'node'", "no attribute 'foo' in opset 17",
            "auto_pad, dilations, group, kernel_shape, pads, strides;", "open an issue"});
+  refused({"Softmax", "", 17, ""}, {"no attribute ''", "its attributes are: axis;"});
   refused({"Relu", "", 17, "alpha"}, {"its attributes are: none;"});
   refused({"AveragePool", "", 11, "dilations"}, {"opset 19 on has it: convert the model"});
   refused({"BatchNormalization", "", 9, "spatial"}, {"opset 1 to 8 has it"});
