@@ -9,6 +9,7 @@
 #include "ipu/outline.h"
 #include "ops/common/flops.h"
 #include "ops/cost.h"
+#include "passes/common/branches.h"
 #include "passes/pass.h"
 
 namespace poprt::compiler {
@@ -145,10 +146,18 @@ void Maker::add_subgraphs(const ir::Node& node, int64_t repeats) {
   });
 }
 
+// Whether the value belongs to a subgraph of the node.
+bool is_inner(const ir::Value* v, const ir::Node& node) {
+  for (const ir::Graph* g = &node.graph(); g; g = g->parent)
+    if (&v->graph() == g) return false;
+  return true;
+}
+
 void Maker::add(const ir::Node& node, int64_t repeats) {
   const ops::OpDef* def = ops::find_op(node.domain, node.op_type, node.opset());
-  const auto is_ready = [&](const ir::Value* v) { return !v || is_weight(v); };
-  if (def && def->pure && !node.inputs().empty() && std::ranges::all_of(node.inputs(), is_ready)) {
+  const auto is_ready = [&](const ir::Value* v) { return !v || is_weight(v) || is_inner(v, node); };
+  if (def && def->pure && !node.inputs().empty() && std::ranges::all_of(node.inputs(), is_ready) &&
+      std::ranges::all_of(passes::values_read(node), is_ready)) {
     computed_before_.insert(node.outputs().begin(), node.outputs().end());
     return;
   }

@@ -1,11 +1,13 @@
 #include "compiler/chip_program.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "core/compiler/chip_models.h"
 #include "ipu/report.h"
+#include "ir/text.h"
 #include "ops/op.h"
 
 namespace poprt::compiler {
@@ -139,6 +141,39 @@ TEST(ChipProgram, ResultsOfOnlyWeightsAreComputedAtCompileTime) {
   ASSERT_EQ(p.ops.size(), 1u);
   EXPECT_EQ(p.ops[0].type, "MatMul");
   EXPECT_EQ(p.tensors[1].kind, ipu::TensorKind::weight);
+}
+
+// The trip count of the loop is constant, but its body reads x.
+TEST(ChipProgram, ALoopThatReadsAnInputInItsBodyIsComputedOnTheChip) {
+  std::string numbers = "[1";
+  for (int i = 1; i < 64 * 64; i++) numbers += ", 1";
+  numbers += "]";
+  const auto types_of = [&](const char* read) {
+    auto g = ir::parse_text(fmt::format(R"(graph "g" opset {{"": 17}} {{
+      input %x : f32[64,64]
+      const %m : s64[] = 3
+      const %s : f32[64,64] = {}
+      %y : f32[64,64] = Loop(%m, _, %s) {{body = graph "b" {{
+        input %i : s64[]
+        input %c : bool[]
+        input %v : f32[64,64]
+        %n : f32[64,64] = MatMul(%v, %{})
+        %k : bool[] = Identity(%c)
+        output %k
+        output %n
+      }}}}
+      %z : f32[64,64] = Add(%x, %y)
+      output %z
+    }})",
+                                        numbers, read));
+    EstimateOptions o;
+    o.target = ipu::target_of("c600");
+    std::string types;
+    for (const ipu::ChipOp& op : chip_program(*g, o).ops) types += op.type + " ";
+    return types;
+  };
+  EXPECT_NE((" " + types_of("x")).find(" MatMul "), std::string::npos) << types_of("x");
+  EXPECT_EQ((" " + types_of("s")).find(" MatMul "), std::string::npos) << types_of("s");
 }
 
 TEST(ChipProgram, TheHostWritesInputsOfProductsWhereTheyAreRead) {
