@@ -91,7 +91,9 @@ EstimateOptions chip_options(const OptionText& option) {
 std::string set_batch(DriverOptions& conversion, int64_t samples, int64_t batch) {
   std::string shapes;
   bool found = false;
-  for (auto& [name, shape] : conversion.input_shape) {
+  // A conversion uses the last of several shapes.
+  ShapeSet& given = conversion.shapes.empty() ? conversion.input_shape : conversion.shapes.back();
+  for (auto& [name, shape] : given) {
     const bool has_batch = !shape.empty() && shape[0] == samples;
     if (has_batch) shape[0] = batch;
     found |= has_batch;

@@ -239,5 +239,19 @@ TEST(ChipOptions, RefusesValuesOutsideTheirRange) {
   }
 }
 
+// A conversion uses the last of several shapes, which replace input_shape.
+TEST(ChipOptions, ASmallerBatchChangesTheShapesThatAreUsed) {
+  DriverOptions shapes;
+  shapes.shapes = {{{"x", {8, 4}}}, {{"m", {4}}, {"x", {64, 4}}}};
+  EXPECT_EQ(set_batch(shapes, 64, 16), "--input_shape m=4 x=16,4");
+  EXPECT_EQ(shapes.shapes.back().at("x"), (Shape{16, 4}));
+  EXPECT_EQ(shapes.batch_size, 0);
+  DriverOptions one;
+  one.input_shape = {{"x", {64, 4}}};
+  EXPECT_EQ(set_batch(one, 64, 16), "--input_shape x=16,4");
+  DriverOptions none;
+  EXPECT_EQ(set_batch(none, 64, 16), "--batch_size 16 --batch_axis 0");
+}
+
 }  // namespace
 }  // namespace poprt::compiler
