@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <unordered_map>
 
 #include "base/json.h"
@@ -16,7 +17,10 @@ namespace {
 constexpr const char* kFused = "prop.poprt.model_fusion";
 
 void add_prefix(ir::Graph& graph, const std::string& prefix) {
-  for (ir::Value* v : graph.values()) graph.rename(v, prefix + v->name());
+  // Long names first: the new name of a value may be the old name of a longer one.
+  std::vector<ir::Value*> values = graph.values();
+  std::ranges::sort(values, std::greater(), [](const ir::Value* v) { return v->name().size(); });
+  for (ir::Value* v : values) graph.rename(v, prefix + v->name());
   for (ir::Node* n : graph.nodes()) {
     if (!n->name.empty()) n->name = prefix + n->name;
     ir::for_each_subgraph(*n, [&](ir::Graph& sub) { add_prefix(sub, prefix); });

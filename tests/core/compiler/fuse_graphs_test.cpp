@@ -75,6 +75,19 @@ TEST(FuseGraphs, FusedModelsPrefixTheirNames) {
   });
 }
 
+TEST(FuseGraphs, ANameMayHaveThePrefixAlready) {
+  const auto graph = fused({R"(graph "g" opset {"": 17} {
+    input %x : f32[2]
+    input %"graph0/x" : f32[2]
+    %y : f32[2] = Sub(%x, %"graph0/x")
+    output %y
+  })"},
+                           {"one"});
+  std::vector<std::string> inputs;
+  for (const ir::Value* v : graph->inputs()) inputs.push_back(v->name());
+  EXPECT_EQ(inputs, (std::vector<std::string>{"graph0/x", "graph0/graph0/x", "index"}));
+}
+
 TEST(FuseGraphs, APartIsTheModelAgain) {
   const auto graph = fused({kScale, kChoice, kScale}, {"a", "b", "c"});
   for (const size_t k : {size_t{0}, size_t{1}, size_t{2}}) {
