@@ -28,12 +28,14 @@ namespace {
 
 constexpr int64_t kOpsetOfNewNodes = 21;
 
-// Runs passes and reports progress between `from` and `until`.
+// Runs passes and reports progress between `from` and `until`. Subtracts their rewrites from
+// `limit`, the most rewrites.
 void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& list,
-                  const Options& options, std::string_view title, double until, double from = 0) {
+                  const Options& options, int64_t& limit, std::string_view title, double until,
+                  double from = 0) {
   passes::PassManagerOptions manager;
   manager.verify_each = options.verify_each;
-  manager.rewrite_limit = options.rewrite_limit;
+  manager.rewrite_limit = limit;
   manager.stop_after = options.stop_after;
   manager.max_tensor_size = options.max_tensor_size;
   manager.fp16_skip_op_types = options.fp16_skip_op_types;
@@ -47,6 +49,7 @@ void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& l
           from + (until - from) * static_cast<double>(done) / static_cast<double>(list.size()),
           title);
     if (options.after_pass) options.after_pass(report, g);
+    limit -= report.rewrites;
   };
   passes::run_passes(graph, list, manager);
 }
@@ -94,7 +97,8 @@ Options with_part(const Options& whole, double from, double until) {
 // longest, because it runs the model on every sample.
 constexpr double kUntilCalibration = 0.2, kCalibrated = 0.8, kUntilComparison = 0.9;
 
-void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes& declared) {
+void run_converter(ir::Graph& graph, const Options& options, int64_t& limit,
+                   const DeclaredTypes& declared) {
   Options checked = options;
   int inferences = 0;
   checked.after_pass = [&](const passes::PassReport& report, const ir::Graph& g) {
@@ -114,7 +118,7 @@ void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes
   if (options.calibration && narrows != list.end() && options.precision != Precision::keep) {
     const std::vector<const passes::PassDef*> before(list.begin(), narrows);
     done = kCalibrated;
-    run_pipeline(graph, before, checked, "PopRT conversion", kUntilCalibration);
+    run_pipeline(graph, before, checked, limit, "PopRT conversion", kUntilCalibration);
     if (std::ranges::any_of(before, [&](const passes::PassDef* p) {
           return passes::is_called(*p, options.stop_after);
         }))
@@ -130,7 +134,7 @@ void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes
   const auto images = std::ranges::find(list, "eight_bits_io", &passes::PassDef::name);
   if (original && images != list.end()) {
     const std::vector<const passes::PassDef*> before(list.begin(), images);
-    run_pipeline(graph, before, checked, "PopRT conversion", until, done);
+    run_pipeline(graph, before, checked, limit, "PopRT conversion", until, done);
     done = until;
     of_floats = graph.clone();
     list.erase(list.begin(), images);
@@ -139,16 +143,16 @@ void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes
         }))
       list.clear();
   }
-  run_pipeline(graph, list, checked, "PopRT conversion", until, done);
+  run_pipeline(graph, list, checked, limit, "PopRT conversion", until, done);
   if (original)
     compare_calibrated(*original, of_floats ? *of_floats : graph, with_part(checked, until, 1.0));
 }
 
-void run_early(ir::Graph& graph, const Options& options) {
+void run_early(ir::Graph& graph, const Options& options, int64_t& limit) {
   const std::vector<const passes::PassDef*> list = early_pipeline(options);
   if (list.empty()) return;
   ops::infer(graph);
-  run_pipeline(graph, list, options, "PopRT conversion", 0.0);
+  run_pipeline(graph, list, options, limit, "PopRT conversion", 0.0);
 }
 
 // An attribute that only another opset of the operator defines, or an additional input, affects the
@@ -215,12 +219,13 @@ void run_compile_stages(ir::Graph& graph, const Options& options) {
   passes::run_transforms(graph, options.transforms, "Fwd1");
   passes::run_transforms(graph, options.transforms, "Bwd0");
   const std::vector<Stage> stages = compile_stages(options);
+  int64_t limit = options.rewrite_limit;
   double done = 0, all = 0;
   for (const Stage& stage : stages) all += static_cast<double>(stage.passes.size());
   for (const Stage& stage : stages) {
     const double begin = done;
     done += static_cast<double>(stage.passes.size());
-    run_pipeline(graph, stage.passes, options, "Graph compilation", 0.5 * done / all,
+    run_pipeline(graph, stage.passes, options, limit, "Graph compilation", 0.5 * done / all,
                  0.5 * begin / all);
     if (std::ranges::any_of(stage.passes, [&](const passes::PassDef* p) {
           return passes::is_called(*p, options.stop_after);
@@ -255,14 +260,15 @@ bool convert(ir::Graph& graph, const Options& options) {
   drop_repeated_outputs(graph);
   expand_containers(graph, options);
   fix_shapes(graph, options);
-  run_early(graph, options);
+  int64_t limit = options.rewrite_limit;
+  run_early(graph, options, limit);
   require_static_inputs(graph);
   number_class_labels(graph);
   const DeclaredTypes declared(graph, options.strict);
   declared.check_all(graph);
   // specialize() checks each value when it is computed. Afterwards names may refer to bounds.
   const bool specialized = specialize(graph, options, declared);
-  run_converter(graph, options, specialized ? DeclaredTypes() : declared);
+  run_converter(graph, options, limit, specialized ? DeclaredTypes() : declared);
   const bool narrows = options.narrow_int64 || std::ranges::count(options.passes, "int64_to_int32");
   if (narrows) keep_sizes_wide(graph);
   seats.restore(graph);

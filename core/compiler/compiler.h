@@ -71,8 +71,8 @@ struct Options {
   // Arguments by pass name.
   std::map<std::string, passes::Arguments, std::less<>> pass_arguments;
   int64_t max_tensor_size = -1;  // bytes of the largest constant that folding creates; -1: no limit
-  // The most rewrites of all passes of a list together, to bisect a wrong rewrite. The early passes
-  // of the conversion, its other passes, and each stage of the compilation are separate lists.
+  // The most rewrites of all passes together, to bisect a wrong rewrite. convert() and compile()
+  // count separately; compile_model() of compiler/driver.h counts the rewrites of both.
   int64_t rewrite_limit = INT64_MAX;
   // Name of the last pass that runs in each list that contains it; empty: all passes run.
   std::string stop_after;

@@ -111,13 +111,19 @@ Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& 
     return (static_cast<double>(part.index) + done) / static_cast<double>(part.count);
   };
   std::vector<VariableWeight> variables;
+  int64_t rewrites = 0;               // of the conversion
   std::unique_ptr<ir::Graph> source;  // null if the model uses sizes only as extents
   if (!is_converted) {
     if (whole.begins) whole.begins(part, graph);
     if (whole.variable_weights) variables = make_weights_variable(graph);
     if (part.count == 1 && computes_with_sizes(graph)) source = graph.clone();
     scale_progress(options, whole, share(0), share(kConversion));
-    convert(graph, options);
+    Options converting = options;
+    converting.after_pass = [&](const passes::PassReport& report, const ir::Graph& g) {
+      rewrites += report.rewrites;
+      if (options.after_pass) options.after_pass(report, g);
+    };
+    convert(graph, converting);
     if (whole.converted) whole.converted(part, graph);
   }
   scale_progress(options, whole, share(kConversion), share(1));
@@ -132,6 +138,7 @@ Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& 
   // Transformed weights depend on the shape; parts share plain ones.
   if (part.count > 1) options.compact = true;
   if (!options.reproducible) choose_half_products(graph, options);
+  options.rewrite_limit -= rewrites;
   Executable executable = compile(graph, options);
   if (options.passes_only) return executable;
   if (!rows.empty()) executable.notes[program::kBatchRows] = std::move(rows);
@@ -303,6 +310,8 @@ Executable compile_generation(const DriverOptions& options, ir::Graph& graph) {
   }
   for (const int64_t length : lengths)
     add(*model.encoder()->fixed(length), fmt::format("encoder of length {}", length));
+  // The programs are reported as all parts but the last one.
+  if (options.progress) options.progress(1, "Graph compilation");
   if (options.passes_only) return {};
   Executable executable = link_generation(parts, !lengths.empty());
   executable.notes[kGeneration] = model.note();
@@ -403,7 +412,7 @@ bool convert_model(ir::Graph& graph, const DriverOptions& options) {
   const bool same = convert(graph, own);
   if (options.converted) options.converted({}, graph);
   return same && one_part && !options.variable_weights && !options.use_assigned_ipus &&
-         !options.converted;
+         !options.converted && options.rewrite_limit == INT64_MAX;
 }
 
 void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& options) {

@@ -90,7 +90,7 @@ std::unique_ptr<ir::Graph> read_fused(const std::vector<std::filesystem::path>& 
 // keep_onnx is set. Progress runs from 0 to 1. Returns whether a compilation with these options
 // would lower the same graph, so that compile_converted() can continue from it: the model is not
 // fused, has one shape and does not compute with its sizes, keep_onnx does not change its
-// conversion, and variable_weights, use_assigned_ipus and `converted` are not set.
+// conversion, and variable_weights, use_assigned_ipus, rewrite_limit and `converted` are not set.
 bool convert_model(ir::Graph& graph, const DriverOptions& options);
 
 // Converts the graph to the opset of the options, and gives its nodes unique names unless

@@ -372,6 +372,35 @@ TEST(Driver, ReportsTheStepsOfEachPart) {
   EXPECT_GT(done.back(), 0.7);
 }
 
+// A bisection finds one rewrite, whether it is one of the conversion or of the compilation.
+TEST(Driver, LimitsTheRewritesOfConversionAndCompilationTogether) {
+  const auto rewrites_at = [](int64_t limit) {
+    int64_t rewrites = 0;
+    DriverOptions options;
+    options.passes_only = true;
+    options.rewrite_limit = limit;
+    options.after_pass = [&](const passes::PassReport& report, const ir::Graph&) {
+      rewrites += report.rewrites;
+    };
+    compile_model(ir::parse_text(R"(graph "g" opset {"": 17} {
+      input %x : f32[2,4]
+      const %w : f32[4,2] = [1, 2, 3, 4, 5, 6, 7, 8]
+      const %b : f32[2] = [1, 2]
+      %i : ? = Identity(%x)
+      %m : ? = MatMul(%i, %w)
+      %a : ? = Add(%m, %b)
+      %y : ? = Relu(%a)
+      output %y
+    })"),
+                  options);
+    return rewrites;
+  };
+  const int64_t all = rewrites_at(INT64_MAX);
+  ASSERT_GT(all, 2);
+  for (int64_t limit = 0; limit < all; limit++) EXPECT_EQ(rewrites_at(limit), limit);
+  EXPECT_EQ(rewrites_at(all + 1), all);
+}
+
 TEST(Driver, EndsIfTheCallerThrows) {
   for (const int after : {0, 20, 60}) {
     int calls = 0;
