@@ -48,7 +48,8 @@ type CompileOptions struct {
 	// The passes stop after this number of rewrites. A bisection of the limit finds the rewrite that makes a result
 	// wrong. 0: no limit. Since 0.1.
 	RewriteLimit int64
-	// Name of the last pass to run. "": all passes run. Since 0.1.
+	// Name of the last pass of the conversion to run. The passes that a compilation needs run in any case, up to this
+	// one in the stage that has it. "": all passes run. Since 0.1.
 	StopAfter string
 	// A function that is called on the compiling thread when a step begins, with the progress from 0 to 1 and the name
 	// of the step. Nil: none. The goroutine of the caller waits during the call. The compiling function passes a panic

@@ -88,7 +88,8 @@ namespace Poprt
         /// makes a result wrong. 0: no limit. Since 0.1.</summary>
         public long RewriteLimit { get; set; }
 
-        /// <summary>Name of the last pass to run. Null or "": all passes run. Since 0.1.</summary>
+        /// <summary>Name of the last pass of the conversion to run. The passes that a compilation needs run in any
+        /// case, up to this one in the stage that has it. Null or "": all passes run. Since 0.1.</summary>
         public string StopAfter { get; set; } = "";
 
         /// <summary>A function that is called on the compiling thread when a step begins, with the progress from 0 to 1

@@ -114,7 +114,8 @@ typedef struct poprt_compile_options {
   /* The passes stop after this number of rewrites. A bisection of the limit finds the rewrite that
    * makes a result wrong. 0: no limit. Since 0.1. */
   int64_t rewrite_limit;
-  /* Name of the last pass to run. Null: all passes run. Since 0.1. */
+  /* Name of the last pass of the conversion to run. The passes that a compilation needs run in any
+   * case, up to this one in the stage that has it. Null: all passes run. Since 0.1. */
   const char* stop_after;
   /* A function that is called on the compiling thread when a step begins, with the progress from 0
    * to 1 and the name of the step. Null: none. Since 0.1. */

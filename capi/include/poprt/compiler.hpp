@@ -71,7 +71,8 @@ struct CompilerOptions {
   // The passes stop after this number of rewrites. A bisection of the limit finds the rewrite that
   // makes a result wrong. 0: no limit. Since 0.1.
   int64_t rewriteLimit = 0;
-  // Name of the last pass to run. "": all passes run. Since 0.1.
+  // Name of the last pass of the conversion to run. The passes that a compilation needs run in any
+  // case, up to this one in the stage that has it. "": all passes run. Since 0.1.
   std::string stopAfter;
   // Whether to use the engine cache. A model is compiled once; later compilations map the file that
   // the cache folder has under the hash of the model (including external data), the options and the

@@ -169,7 +169,8 @@ public final class CompilerOptions {
   }
 
   /**
-   * Name of the last pass to run.
+   * Name of the last pass of the conversion to run. The passes that a compilation needs run in any
+   * case, up to this one in the stage that has it.
    *
    * @param value "", the default: all passes run
    * @return this
