@@ -63,6 +63,7 @@ func (g *Generator) NewSequence(prompt ...int64) (*Sequence, error) {
 		return nil, err
 	}
 	s := &Sequence{newHandle(made, native.DeleteRawSequence)}
+	s.h.interrupt = native.RawSequence.Cancel
 	for _, token := range prompt {
 		if err := s.Append(token); err != nil {
 			return nil, err
@@ -145,7 +146,7 @@ func (s *Sequence) ReadAll() ([]int64, error) {
 	}
 }
 
-// Close cancels the text if it continues.
+// Close cancels the text if it continues. A call of another goroutine that waits for it returns ErrClosed.
 func (s *Sequence) Close() error { return s.h.Close() }
 
 // <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write

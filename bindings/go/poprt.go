@@ -65,11 +65,14 @@ func ExportFeed(path, name, executable, npyPath string) error {
 
 // handle is a reference to an object of the library that any number of goroutines use and one closes.
 type handle[T any] struct {
-	mutex  sync.Mutex
-	raw    T
-	free   func(T)
-	users  int
-	closed bool
+	mutex sync.Mutex
+	raw   T
+	free  func(T)
+	// interrupt ends the waiting of running calls when the object is closed, and they return ErrClosed; nil: no call
+	// waits without end.
+	interrupt func(T)
+	users     int
+	closed    bool
 }
 
 // newHandle makes a handle that is also released when it is no longer reachable.
@@ -115,17 +118,30 @@ func (h *handle[T]) Close() error {
 		return nil
 	}
 	h.mutex.Lock()
-	first := !h.closed
-	h.closed = true
-	idle := h.users == 0
-	h.mutex.Unlock()
-	if first {
-		runtime.SetFinalizer(h, nil)
-		if idle {
-			h.free(h.raw)
-		}
+	if h.closed {
+		h.mutex.Unlock()
+		return nil
 	}
+	h.closed = true
+	busy := h.users > 0
+	h.users++ // until the calls are interrupted
+	h.mutex.Unlock()
+	runtime.SetFinalizer(h, nil)
+	if busy && h.interrupt != nil {
+		h.interrupt(h.raw)
+	}
+	h.release()
 	return nil
+}
+
+// interrupted returns whether the object was closed during a call that may have waited.
+func (h *handle[T]) interrupted() bool {
+	if h.interrupt == nil {
+		return false
+	}
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.closed
 }
 
 // textOf returns a text of an open object, or the error of the library.
@@ -159,7 +175,11 @@ func resultOf[T, V any](h *handle[T], what func(T, *uintptr) V) (value V, err er
 	defer h.release()
 	var failure uintptr
 	value = what(raw, &failure)
-	return value, check(failure)
+	err = check(failure)
+	if h.interrupted() {
+		err = ErrClosed
+	}
+	return value, err
 }
 
 // callOf calls a function with an open object and returns its error.

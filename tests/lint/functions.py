@@ -47,7 +47,9 @@ OBJECTS = {
         "python": "poprt/generator.py"}, "raw": "RawGenerator", "self": "$self", "go": "g *Generator"},
     "sequence": {"c": "poprt_sequence* sequence", "files": {
         "c": "generator.h", "cpp": "generator.hpp", "swig": "generator.i", "java": "Sequence", "csharp": "Generator", "go": "generator.go",
-        "python": "poprt/generator.py"}, "raw": "RawSequence", "self": "$self", "go": "s *Sequence"},
+        "python": "poprt/generator.py"}, "raw": "RawSequence", "self": "$self", "go": "s *Sequence",
+        # A call may have waited until another thread closed the sequence.
+        "csharp": {"value": "Result({})"}},
 }
 FOLDERS = {"c": "capi/include/poprt/", "cpp": "capi/include/poprt/", "swig": "bindings/swig/", "java": JAVA, "csharp": CSHARP,
            "go": "bindings/go/", "python": "bindings/python/"}
@@ -268,6 +270,8 @@ def python_methods(functions):
         name = f.name("python", camel(f.key) if f.object == "session" else f.key)
         if f.object == "session":
             call = f.call("python", "self._call", f"_raw.RawSession.{f.key}")
+        elif f.object == "sequence" and f.result and f.fails:
+            call = f.call("python", "self._result", f"_raw.RawSequence.{f.key}")
         else:
             call = f.call("python", f"self._open().{f.key}")
         value = f"return {f.result.converted('python', call)}" if f.result else call

@@ -119,10 +119,19 @@ namespace Poprt
     public sealed class Sequence : IDisposable
     {
         private readonly RawSequence raw;
+        private volatile bool closed;
 
         internal Sequence(RawSequence raw)
         {
             this.raw = raw;
+        }
+
+        // The result of a call, which may have waited until another thread disposed of the sequence.
+        private T Result<T>(Func<T> call)
+        {
+            T value = call();
+            if (closed) throw new ObjectDisposedException(nameof(Sequence));
+            return value;
         }
 
         /// <summary>Waits for the rest of the text and returns its tokens.</summary>
@@ -228,14 +237,14 @@ namespace Poprt
         /// or has no token that may be chosen.</exception>
         public long Next(long timeoutNs)
         {
-            return raw.next(timeoutNs);
+            return Result(() => raw.next(timeoutNs));
         }
 
         /// <summary>The logarithm of the probability that the model gives the token that was returned last, before
         /// penalties and temperature. 0 before the first token. Since 1.0.</summary>
         public double LogProbability
         {
-            get { return raw.log_probability(); }
+            get { return Result(raw.log_probability); }
         }
 
         /// <summary>Why the text has ended: <c>stop</c> (a stop token), <c>length</c> (the maximum number of tokens),
@@ -243,7 +252,7 @@ namespace Poprt
         /// before its last tokens are read. Since 1.0.</summary>
         public string FinishReason()
         {
-            return raw.finish_reason();
+            return Result(raw.finish_reason);
         }
 
         /// <summary>Ends the text before its next token. Any thread may call it. Since 1.0.</summary>
@@ -260,14 +269,14 @@ namespace Poprt
         /// started.</exception>
         public long WaitLogits(long timeoutNs)
         {
-            return raw.wait_logits(timeoutNs);
+            return Result(() => raw.wait_logits(timeoutNs));
         }
 
         /// <summary>The logit of a token, after <c>wait_logits</c>. 0 if there is none. Since 1.0.</summary>
         /// <param name="token">The token.</param>
         public double Logit(long token)
         {
-            return raw.logit(token);
+            return Result(() => raw.logit(token));
         }
 
         /// <summary>Changes the logit of a token, after <c>wait_logits</c>. Since 1.0.</summary>
@@ -330,7 +339,7 @@ namespace Poprt
         /// be chosen.</exception>
         public bool NextText()
         {
-            return raw.next_text();
+            return Result(raw.next_text);
         }
 
         /// <summary>Writes the text so far to a file: its state on the device, its options and the tokens that were not
@@ -363,13 +372,23 @@ namespace Poprt
         /// length to the power <c>length_penalty</c>. 0 before the end and for other sequences. Since 1.0.</summary>
         public double Score
         {
-            get { return raw.score(); }
+            get { return Result(raw.score); }
         }
         // </functions:sequence>
 
-        /// <summary>Cancels the text if it continues.</summary>
+        /// <summary>Cancels the text if it continues. A call of another thread that waits for it throws
+        /// <see cref="ObjectDisposedException"/>.</summary>
         public void Dispose()
         {
+            closed = true;
+            try
+            {
+                raw.cancel(); // the handle is released after the last call
+            }
+            catch (ObjectDisposedException)
+            {
+                // The sequence was disposed of before.
+            }
             raw.Dispose();
         }
     }

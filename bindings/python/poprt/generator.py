@@ -39,6 +39,12 @@ class Sequence:
             raise ValueError("the sequence is closed")
         return self._raw
 
+    def _result(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of a call, which may have waited until another thread closed the sequence."""
+        result = call(self._open(), *arguments)
+        self._open()
+        return result
+
     # <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
     def append(self, token: int) -> None:
         """Appends a token to the prompt. For a model whose encoder takes tokens, it is the input of the encoder. Raises
@@ -82,7 +88,7 @@ class Sequence:
         call after the last token fails with its error. Raises DeadlineExceededError (there is no token in time);
         FailedPreconditionError (the sequence has not started, waits for ``resume``, or has no token that may be
         chosen). Since 1.0."""
-        return int(self._open().next(timeout_ns))
+        return int(self._result(_raw.RawSequence.next, timeout_ns))
 
     @property
     def log_probability(self) -> float:
@@ -94,7 +100,7 @@ class Sequence:
         """Why the text has ended: ``stop`` (a stop token), ``length`` (the maximum number of tokens), ``deadline`` (its
         time limit), ``cancelled``, ``error``; empty while it continues. A text ends before its last tokens are read.
         Since 1.0."""
-        return str(self._open().finish_reason())
+        return str(self._result(_raw.RawSequence.finish_reason))
 
     def cancel(self) -> None:
         """Ends the text before its next token. Any thread may call it. Since 1.0."""
@@ -104,7 +110,7 @@ class Sequence:
         """The number of logits of the next token, for which the call waits with the option ``wait_for_logits``; 0 at
         the end of the text. Raises DeadlineExceededError (there are no logits in time); FailedPreconditionError (the
         sequence was started without the option, or has not started). Since 1.0."""
-        return int(self._open().wait_logits(timeout_ns))
+        return int(self._result(_raw.RawSequence.wait_logits, timeout_ns))
 
     def logit(self, token: int) -> float:
         """The logit of a token, after ``wait_logits``. 0 if there is none. Since 1.0."""
@@ -146,7 +152,7 @@ class Sequence:
         """Whether a beam search has another text. The call waits for the end of the search and goes to that text, whose
         tokens ``next`` then returns. Raises FailedPreconditionError (the sequence has not started, or has no token
         that may be chosen). Since 1.0."""
-        return bool(self._open().next_text())
+        return bool(self._result(_raw.RawSequence.next_text))
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes the text so far to a file: its state on the device, its options and the tokens that were not read.
@@ -226,8 +232,10 @@ class Sequence:
             yield token
 
     def close(self) -> None:
-        """Cancels the text if it continues."""
-        self._raw = None
+        """Cancels the text if it continues. A call of another thread that waits for it raises ValueError."""
+        raw, self._raw = self._raw, None
+        if raw is not None:
+            raw.cancel()
 
     def __enter__(self) -> "Sequence":
         return self

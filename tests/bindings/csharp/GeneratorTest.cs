@@ -1,5 +1,7 @@
 using System;
 using System.IO;
+using System.Threading;
+using System.Threading.Tasks;
 using NUnit.Framework;
 using Poprt;
 using static Scenarios;
@@ -112,6 +114,31 @@ public sealed class GeneratorTest
             Assert.That(second.ReadAll(), Is.EqualTo(tokens));
             Assert.That(first.Next(-1), Is.EqualTo(-1));
             Assert.That(first.FinishReason(), Is.EqualTo("cancelled"));
+        }
+    }
+
+    [Test]
+    public void Scenario127CloseEndsWaiting()
+    {
+        using (Generator generator = Make())
+        using (Sequence holder = Text(generator, 0))
+        using (Sequence next = Text(generator))
+        {
+            Sequence waiting = Text(generator);
+            holder.SetOption("wait_for_logits", 1);
+            holder.Start();
+            holder.WaitLogits(-1); // it has the only slot
+            waiting.Start();
+            var ended = Task.Run(() => waiting.ReadAll());
+            Thread.Sleep(50); // it waits for a slot
+            waiting.Dispose();
+            var failure = Assert.Throws<AggregateException>(() => ended.Wait(60000));
+            Assert.That(failure.InnerException, Is.InstanceOf<ObjectDisposedException>());
+            Assert.Throws<ObjectDisposedException>(() => waiting.Cancel());
+            waiting.Dispose();
+            holder.Dispose();
+            next.Start();
+            Assert.That(next.ReadAll(), Is.EqualTo(tokens));
         }
     }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	poprt "poprt.example.org/bindings/go"
 )
@@ -97,6 +98,32 @@ func TestScenario88Ends(t *testing.T) {
 	equal(t, fmt.Sprint(must(second.ReadAll())), eightTokens)
 	equal(t, must(first.Next(-1)), int64(-1))
 	equal(t, must(first.FinishReason()), "cancelled")
+}
+
+func TestScenario127CloseEndsWaiting(t *testing.T) {
+	g := generator(t, 1)
+	holder, waiting, next := sequence(t, g, 0), sequence(t, g, 8), sequence(t, g, 8)
+	ok(t, holder.SetOption("wait_for_logits", 1))
+	ok(t, holder.Start())
+	must(holder.WaitLogits(-1)) // it has the only slot
+	ok(t, waiting.Start())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := waiting.ReadAll()
+		ended <- err
+	}()
+	time.Sleep(50 * time.Millisecond) // it waits for a slot
+	ok(t, waiting.Close())
+	select {
+	case err := <-ended:
+		equal(t, err, poprt.ErrClosed)
+	case <-time.After(time.Minute):
+		t.Fatal("the call waits after Close")
+	}
+	equal(t, waiting.Cancel(), poprt.ErrClosed)
+	ok(t, holder.Close())
+	ok(t, next.Start())
+	equal(t, fmt.Sprint(must(next.ReadAll())), eightTokens)
 }
 
 func eight(t testing.TB, g *poprt.Generator, source ...int64) *poprt.Sequence {

@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.poprt.ErrorCode;
 import org.poprt.Executable;
@@ -97,6 +100,29 @@ class GeneratorTest extends Scenarios {
       sequence.setLogit(5, 1e6);
       sequence.resume();
       assertArrayEquals(new long[] {5}, sequence.readAll());
+    }
+  }
+
+  @Test
+  void scenario_127_close_ends_waiting() throws Exception {
+    try (Generator generator = generator(1);
+        Sequence holder = sequence(generator, 0);
+        Sequence waiting = sequence(generator, 8);
+        Sequence next = sequence(generator, 8)) {
+      holder.setOption("wait_for_logits", 1);
+      holder.start();
+      holder.waitLogits(-1); // it has the only slot
+      waiting.start();
+      CompletableFuture<long[]> ended = CompletableFuture.supplyAsync(waiting::readAll);
+      Thread.sleep(50); // it waits for a slot
+      waiting.close();
+      ExecutionException failure =
+          assertThrows(ExecutionException.class, () -> ended.get(1, TimeUnit.MINUTES));
+      assertEquals(IllegalStateException.class, failure.getCause().getClass());
+      assertThrows(IllegalStateException.class, waiting::cancel);
+      holder.close();
+      next.start();
+      assertArrayEquals(TOKENS, next.readAll());
     }
   }
 

@@ -179,6 +179,30 @@ class Generators(unittest.TestCase):
         self.assertEqual(tokens, wanted)
         self.assertEqual((seen[0], len(seen)), (33, 4))
 
+    def test_scenario_127_close_ends_waiting(self):
+        with generator() as g:
+            holder = g.generate(PROMPT, wait_for_logits=1)
+            holder.logits()  # it has the only slot
+            for read in (list, lambda sequence: sequence.next(-1)):
+                waiting = g.generate(PROMPT, max_new_tokens=8, ignore_stop=1)
+                ended = []
+
+                def wait(waiting=waiting, read=read, ended=ended):
+                    try:
+                        ended.append(read(waiting))
+                    except ValueError as error:
+                        ended.append(str(error))
+
+                thread = threading.Thread(target=wait, daemon=True)
+                thread.start()
+                thread.join(0.05)  # it waits for a slot
+                waiting.close()
+                thread.join(60)
+                self.assertEqual(ended, ["the sequence is closed"])
+                self.assertRaises(ValueError, waiting.cancel)
+            holder.close()
+            self.assertEqual(list(g.generate(PROMPT, max_new_tokens=8, ignore_stop=1)), TOKENS)
+
     def test_scenario_88_ends(self):
         with generator() as g:
             s = g.generate(PROMPT, ignore_stop=1, stop_tokens=[24], bad_tokens=[21])

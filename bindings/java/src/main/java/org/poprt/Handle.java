@@ -19,17 +19,27 @@ final class Handle<T> {
   private final String what;
   private final T raw;
   private final Consumer<T> free;
+  private final Consumer<T> interrupt; // ends the calls that wait; null: none waits without end
   private Cleaner.Cleanable cleanable;
 
-  private Handle(String what, T raw, Consumer<T> free) {
+  private Handle(String what, T raw, Consumer<T> free, Consumer<T> interrupt) {
     this.what = what;
     this.raw = raw;
     this.free = free;
+    this.interrupt = interrupt;
   }
 
   /** {@code free} must not refer to {@code owner}. */
   static <T> Handle<T> of(Object owner, T raw, Consumer<T> free) {
-    Handle<T> handle = new Handle<>(owner.getClass().getSimpleName(), raw, free);
+    return of(owner, raw, free, null);
+  }
+
+  /**
+   * As above, for an object whose calls wait: when it is closed while calls run, {@code interrupt}
+   * ends their waiting, and they throw that it is closed.
+   */
+  static <T> Handle<T> of(Object owner, T raw, Consumer<T> free, Consumer<T> interrupt) {
+    Handle<T> handle = new Handle<>(owner.getClass().getSimpleName(), raw, free, interrupt);
     handle.cleanable = CLEANER.register(owner, handle::shut);
     return handle;
   }
@@ -38,8 +48,12 @@ final class Handle<T> {
   void acquire() {
     if (state.getAndIncrement() >= CLOSED) {
       release();
-      throw new IllegalStateException(what + " is closed");
+      throw closed();
     }
+  }
+
+  private IllegalStateException closed() {
+    return new IllegalStateException(what + " is closed");
   }
 
   /** Acquires it for a try-with-resources block. */
@@ -56,12 +70,21 @@ final class Handle<T> {
     if (state.decrementAndGet() == CLOSED) tryFree();
   }
 
+  /** Releases it after a call. Throws if it was closed meanwhile and the call was interrupted. */
+  void releaseAfterCall() {
+    boolean interrupted = interrupt != null && state.get() >= CLOSED;
+    release();
+    if (interrupted) throw closed();
+  }
+
   void close() {
     cleanable.clean();
   }
 
   private void shut() {
-    if (state.getAndAdd(CLOSED) == 0) tryFree();
+    // Counts as a call, so that the native object exists while it is interrupted.
+    if (state.getAndAdd(CLOSED + 1) != 0 && interrupt != null) interrupt.accept(raw);
+    release();
   }
 
   private void tryFree() {

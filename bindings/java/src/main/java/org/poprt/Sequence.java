@@ -14,7 +14,7 @@ public final class Sequence implements AutoCloseable {
   private final Handle<RawSequence> handle;
 
   Sequence(RawSequence raw) {
-    handle = Handle.of(this, raw, RawSequence::delete);
+    handle = Handle.of(this, raw, RawSequence::delete, RawSequence::cancel);
   }
 
   /**
@@ -403,7 +403,10 @@ public final class Sequence implements AutoCloseable {
   }
   // </functions:sequence>
 
-  /** Cancels the text if it continues. */
+  /**
+   * Cancels the text if it continues. A call of another thread that waits for it throws {@link
+   * IllegalStateException}.
+   */
   @Override
   public void close() {
     handle.close();

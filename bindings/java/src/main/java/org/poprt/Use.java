@@ -15,6 +15,6 @@ final class Use<T> implements AutoCloseable {
 
   @Override
   public void close() {
-    handle.release();
+    handle.releaseAfterCall();
   }
 }
