@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,7 @@ struct Options {
   bool compact = false;
   int64_t batch_size = 0;  // with batch_axis: the batch of all inputs; 0: not given
   int64_t batch_axis = -1;
+  std::set<std::string> without_batch;  // inputs without the batch, such as variable weights
   Precision precision = Precision::keep;
   Winograd winograd = Winograd::automatic;
   // Converts 64-bit integers to 32 bits, including inputs and outputs, like PopRT's converter.

@@ -116,6 +116,7 @@ Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& 
   if (!is_converted) {
     if (whole.begins) whole.begins(part, graph);
     if (whole.variable_weights) variables = make_weights_variable(graph);
+    for (const VariableWeight& w : variables) options.without_batch.insert(w.name);
     if (part.count == 1 && computes_with_sizes(graph)) source = graph.clone();
     scale_progress(options, whole, share(0), share(kConversion));
     Options converting = options;

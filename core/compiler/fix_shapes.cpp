@@ -5,7 +5,8 @@
 namespace poprt::compiler {
 
 void fix_shapes(ir::Graph& graph, const Options& options) {
-  passes::fix_input_shapes(graph, {options.input_shape, options.batch_size, options.batch_axis});
+  passes::fix_input_shapes(
+      graph, {options.input_shape, options.batch_size, options.batch_axis, options.without_batch});
 }
 
 void require_static_inputs(const ir::Graph& graph) {

@@ -82,13 +82,15 @@ bool fix_input_shapes(ir::Graph& graph, const InputShapes& wanted) {
   if (wanted.batch_size > 0) {
     const auto given = static_cast<size_t>(wanted.batch_axis);
     const std::string name = batch_name(graph, given);
-    for (ir::Value* v : graph.inputs())
+    for (ir::Value* v : graph.inputs()) {
+      if (wanted.without_batch.contains(v->name())) continue;
       for (const size_t axis : batch_axes(*v, name, given)) {
         if (!v->type.has_shape || axis >= v->type.shape.size())
           fail(ErrorCode::invalid_argument, "batch_axis: input '{}' is {}, it has no axis {}",
                v->name(), type_string(v->type), axis);
         fix(*v, axis, wanted.batch_size, "batch_size");
       }
+    }
   }
   for (ir::Value* v : graph.inputs())
     for (size_t i = 0; i < v->type.symbols.size() && i < v->type.shape.size(); i++)

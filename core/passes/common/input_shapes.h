@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "ir/graph.h"
@@ -10,11 +11,12 @@ namespace poprt::passes {
 
 struct InputShapes {
   std::map<std::string, Shape> shapes = {};  // by input name
-  int64_t batch_size = 0;                    // for all inputs; 0: not given
+  int64_t batch_size = 0;                    // 0: not given
   // The axis of the batch. If the dimension of an input at this axis has a name, such as N of
   // x [N,length], an input with N at another axis has the batch there, such as a state
   // [layers,N,size].
   int64_t batch_axis = -1;
+  std::set<std::string> without_batch = {};  // inputs that batch_size does not change
 };
 
 // Known dimensions must not change. If one input fixes a symbolic dimension, all inputs with the

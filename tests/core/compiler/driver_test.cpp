@@ -329,6 +329,23 @@ TEST(Driver, WeightsThatMayChangeAreInputsWithAValue) {
   EXPECT_NE(found->data, program::kNoData);
 }
 
+TEST(Driver, WeightsThatMayChangeHaveNoBatch) {
+  DriverOptions options;
+  options.variable_weights = true;
+  options.batch_size = 8;
+  options.batch_axis = 0;
+  const Executable weights = compile_model(network("N"), options);
+  options.variable_weights = false;
+  const Executable constant = compile_model(network("N"), options);
+  const auto shape_of = [](const Executable& e, const char* name) {
+    const auto named = [&](const program::Anchor& a) { return a.name == name; };
+    return std::ranges::find_if(e.program.inputs, named)->shape;
+  };
+  EXPECT_EQ(shape_of(weights, "x"), shape_of(constant, "x"));
+  EXPECT_EQ(shape_of(weights, "x")[0], 8);
+  EXPECT_EQ(weights.program.outputs[0].shape, constant.program.outputs[0].shape);
+}
+
 // Errors name the model or the shape that causes them.
 TEST(Driver, ErrorsNameTheModelOrTheShape) {
   DriverOptions options;
