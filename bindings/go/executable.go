@@ -173,8 +173,9 @@ func (e *Executable) Save(path string) error {
 }
 
 // SaveParts writes the program with its metadata to one PopEF file, and the weights to another. Variable weights are
-// stored by name. Each file is written completely or not at all. Errors: NotFound (a folder does not exist);
-// PermissionDenied (a file cannot be created); ResourceExhausted (the disk is full). Since 0.1.
+// stored by name. Each file is written completely or not at all. Errors: InvalidArgument (both paths are one file);
+// NotFound (a folder does not exist); PermissionDenied (a file cannot be created); ResourceExhausted (the disk is
+// full). Since 0.1.
 func (e *Executable) SaveParts(executablePath, variablesPath string) error {
 	return callOf(e.h, func(raw native.RawExecutable) uintptr { return raw.Save_parts(executablePath, variablesPath) })
 }

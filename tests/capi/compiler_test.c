@@ -93,6 +93,50 @@ static int files_in(const char* folder) {
   return count;
 }
 
+/* The output would replace the model, so that it could not be compiled again. */
+static void does_not_write_over_its_input(void** state) {
+  (void)state;
+  char folder[] = "/tmp/poprt_capi_XXXXXX", model[64], link_path[64], hard[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(model, sizeof model, "%s/m.onnx", folder);
+  snprintf(link_path, sizeof link_path, "%s/link.onnx", folder);
+  snprintf(hard, sizeof hard, "%s/hard.onnx", folder);
+  poprt_compile_options o = fixed_shape();
+  poprt_compiler* c = make_compiler(&o);
+  OK(poprt_compiler_convert_file(c, DATA "/identity.onnx", model));
+  assert_int_equal(symlink(model, link_path), 0);
+  assert_int_equal(link(model, hard), 0);
+  const char* const outputs[] = {model, link_path, hard};
+  const char* const inputs[] = {model};
+  for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+    FAILS(poprt_compiler_compile_to_popef(c, model, outputs[i]), POPRT_INVALID_ARGUMENT,
+          "`popef_path`");
+    FAILS(poprt_compiler_convert_file(c, model, outputs[i]), POPRT_INVALID_ARGUMENT,
+          "`out_onnx_path`");
+    FAILS(poprt_compiler_fuse_files(inputs, 1, outputs[i]), POPRT_INVALID_ARGUMENT,
+          "`out_onnx_path`");
+    FAILS(poprt_popef_export_tensor(model, "x", NULL, outputs[i]), POPRT_INVALID_ARGUMENT,
+          "`npy_path`");
+    FAILS(poprt_popef_export_feed(model, "x", NULL, outputs[i]), POPRT_INVALID_ARGUMENT,
+          "`npy_path`");
+  }
+  poprt_executable* e = NULL;
+  OK(poprt_compiler_compile_file(c, model, &e)); /* the model is unchanged */
+  FAILS(poprt_executable_save_parts(e, hard, link_path), POPRT_INVALID_ARGUMENT,
+        "`variables_path`");
+  char missing[64];
+  snprintf(missing, sizeof missing, "%s/new.popef", folder);
+  FAILS(poprt_executable_save_parts(e, missing, missing), POPRT_INVALID_ARGUMENT,
+        "`variables_path`");
+  poprt_executable_free(e);
+  poprt_compiler_free(c);
+  unlink(model);
+  unlink(link_path);
+  unlink(hard);
+  assert_int_equal(files_in(folder), 0);
+  rmdir(folder);
+}
+
 static void writes_popef_and_onnx_files_or_nothing(void** state) {
   (void)state;
   char folder[] = "/tmp/poprt_capi_XXXXXX", path[64];
@@ -619,6 +663,7 @@ int main(void) {
       cmocka_unit_test(compiles_files),
       cmocka_unit_test(the_batch_size_fixes_shapes),
       cmocka_unit_test(compiles_bytes),
+      cmocka_unit_test(does_not_write_over_its_input),
       cmocka_unit_test(writes_popef_and_onnx_files_or_nothing),
       cmocka_unit_test(shows_models_as_they_are),
       cmocka_unit_test(lists_passes_and_operators),

@@ -323,7 +323,7 @@ namespace Poprt
         /// <exception cref="PoprtException">DataLoss: the file is damaged.</exception>
         /// <exception cref="PoprtException">Unimplemented: an operator, type or opset.</exception>
         /// <exception cref="PoprtException">InvalidArgument: a file that is not ONNX, a shape that is not fixed, or an
-        /// ill-formed model.</exception>
+        /// ill-formed model; or both paths are one file.</exception>
         /// <exception cref="PoprtException">ResourceExhausted: the disk is full.</exception>
         /// <exception cref="PoprtException">Cancelled: the caller stopped the compilation.</exception>
         public void CompileToPopef(string onnxPath, string popefPath)
@@ -338,8 +338,8 @@ namespace Poprt
         /// <exception cref="PoprtException">PermissionDenied: a file cannot be opened or created.</exception>
         /// <exception cref="PoprtException">DataLoss: the file is damaged; or a check failed.</exception>
         /// <exception cref="PoprtException">Unimplemented: an operator, type or opset.</exception>
-        /// <exception cref="PoprtException">InvalidArgument: a file that is not ONNX, or an ill-formed
-        /// model.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: a file that is not ONNX, or an ill-formed model; or both
+        /// paths are one file.</exception>
         /// <exception cref="PoprtException">ResourceExhausted: the disk is full.</exception>
         /// <exception cref="PoprtException">Cancelled: the caller stopped the conversion.</exception>
         public void Convert(string onnxPath, string outOnnxPath)

@@ -180,6 +180,7 @@ namespace Poprt
         /// weights are stored by name. Each file is written completely or not at all. Since 0.1.</summary>
         /// <param name="programPath">The PopEF file for the program and its metadata.</param>
         /// <param name="weightsPath">The PopEF file for the weights.</param>
+        /// <exception cref="PoprtException">InvalidArgument: both paths are one file.</exception>
         /// <exception cref="PoprtException">NotFound: a folder does not exist.</exception>
         /// <exception cref="PoprtException">PermissionDenied: a file cannot be created.</exception>
         /// <exception cref="PoprtException">ResourceExhausted: the disk is full.</exception>

@@ -239,8 +239,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_bytes(
  * The file is written completely or not at all. Errors: not_found (there is no such model, or no
  * folder for the PopEF file); permission_denied (a file cannot be opened or created); data_loss
  * (the file is damaged); unimplemented (an operator, type or opset); invalid_argument (a file that
- * is not ONNX, a shape that is not fixed, or an ill-formed model); resource_exhausted (the disk is
- * full); cancelled (the caller stopped the compilation). Since 0.1. */
+ * is not ONNX, a shape that is not fixed, or an ill-formed model; or both paths are one file);
+ * resource_exhausted (the disk is full); cancelled (the caller stopped the compilation).
+ * Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
     const poprt_compiler* compiler, const char* onnx_path, const char* popef_path);
 /* Converts a model and writes the result as ONNX. With option `check` the original and the
@@ -255,8 +256,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
  * differ. Errors: not_found (there is no such model, or no folder for the result);
  * permission_denied (a file cannot be opened or created); data_loss (the file is damaged; or a
  * check failed); unimplemented (an operator, type or opset); invalid_argument (a file that is not
- * ONNX, or an ill-formed model); resource_exhausted (the disk is full); cancelled (the caller
- * stopped the conversion). Since 0.1. */
+ * ONNX, or an ill-formed model; or both paths are one file); resource_exhausted (the disk is full);
+ * cancelled (the caller stopped the conversion). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,
                                                                   const char* out_onnx_path);

@@ -111,9 +111,10 @@ POPRT_API const char* poprt_executable_name(const poprt_executable* executable);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save(const poprt_executable* executable,
                                                             const char* path);
 /* Writes the program with its metadata to one PopEF file, and the weights to another. Variable
- * weights are stored by name. Each file is written completely or not at all. Errors: not_found (a
- * folder does not exist); permission_denied (a file cannot be created); resource_exhausted (the
- * disk is full). Since 0.1. */
+ * weights are stored by name. Each file is written completely or not at all. Errors:
+ * invalid_argument (both paths are one file); not_found (a folder does not exist);
+ * permission_denied (a file cannot be created); resource_exhausted (the disk is full).
+ * Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save_parts(
     const poprt_executable* executable, const char* executable_path, const char* variables_path);
 /* The size of the constants in bytes. Since 0.1. */

@@ -166,9 +166,9 @@ class Executable {
     detail::check(poprt_executable_save(handle_.get(), popefPath.c_str()));
   }
   // Writes the program with its metadata to one PopEF file, and the weights to another. Variable
-  // weights are stored by name. Each file is written completely or not at all. Throws not_found (a
-  // folder does not exist); permission_denied (a file cannot be created); resource_exhausted (the
-  // disk is full). Since 0.1.
+  // weights are stored by name. Each file is written completely or not at all. Throws
+  // invalid_argument (both paths are one file); not_found (a folder does not exist);
+  // permission_denied (a file cannot be created); resource_exhausted (the disk is full). Since 0.1.
   void save(const std::string& executablePath, const std::string& variablesPath) const {
     detail::check(
         poprt_executable_save_parts(handle_.get(), executablePath.c_str(), variablesPath.c_str()));

@@ -1,5 +1,6 @@
 #include "poprt/popef.h"
 
+#include "distinct_files.h"
 #include "guard.h"
 #include "popef/dump.h"
 #include "popef/export_npy.h"
@@ -28,15 +29,18 @@ poprt_error* poprt_popef_dump(const char* path, poprt_popef_format format,
 poprt_error* poprt_popef_export_tensor(const char* path, const char* name, const char* executable,
                                        const char* npy_path) {
   return capi::guard([&] {
-    popef::export_tensor(&capi::required(path, "path"), &capi::required(name, "name"),
-                         executable ? executable : "", &capi::required(npy_path, "npy_path"));
+    capi::require_distinct(&capi::required(path, "path"), "path",
+                           &capi::required(npy_path, "npy_path"), "npy_path");
+    popef::export_tensor(path, &capi::required(name, "name"), executable ? executable : "",
+                         npy_path);
   });
 }
 
 poprt_error* poprt_popef_export_feed(const char* path, const char* name, const char* executable,
                                      const char* npy_path) {
   return capi::guard([&] {
-    popef::export_feed(&capi::required(path, "path"), &capi::required(name, "name"),
-                       executable ? executable : "", &capi::required(npy_path, "npy_path"));
+    capi::require_distinct(&capi::required(path, "path"), "path",
+                           &capi::required(npy_path, "npy_path"), "npy_path");
+    popef::export_feed(path, &capi::required(name, "name"), executable ? executable : "", npy_path);
   });
 }

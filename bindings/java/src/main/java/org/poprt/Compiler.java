@@ -227,7 +227,7 @@ public final class Compiler implements AutoCloseable {
    * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is damaged
    * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: an operator, type or opset
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: a file that is not ONNX, a
-   *     shape that is not fixed, or an ill-formed model
+   *     shape that is not fixed, or an ill-formed model; or both paths are one file
    * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}: the disk is full
    * @throws PoprtException with {@link ErrorCode#CANCELLED}: the caller stopped the compilation
    * @since 0.1
@@ -249,7 +249,7 @@ public final class Compiler implements AutoCloseable {
    *     failed
    * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: an operator, type or opset
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: a file that is not ONNX, or
-   *     an ill-formed model
+   *     an ill-formed model; or both paths are one file
    * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}: the disk is full
    * @throws PoprtException with {@link ErrorCode#CANCELLED}: the caller stopped the conversion
    * @since 0.1

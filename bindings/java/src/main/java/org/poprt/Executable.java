@@ -259,6 +259,7 @@ public final class Executable implements AutoCloseable {
    *
    * @param program the PopEF file for the program and its metadata
    * @param weights the PopEF file for the weights
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: both paths are one file
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: a folder does not exist
    * @throws PoprtException with {@link ErrorCode#PERMISSION_DENIED}: a file cannot be created
    * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}: the disk is full
