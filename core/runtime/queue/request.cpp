@@ -11,7 +11,7 @@ Request* closed_mark() noexcept { return reinterpret_cast<Request*>(uintptr_t{1}
 
 Clock::TimePoint deadline_after(Clock::TimePoint start,
                                 std::optional<std::chrono::nanoseconds> timeout) noexcept {
-  return timeout ? deadline_after(start, *timeout) : Clock::TimePoint::max();
+  return timeout ? poprt::deadline_after(start, *timeout) : Clock::TimePoint::max();
 }
 
 void fail_stopped_runner() { fail(ErrorCode::cancelled, "the runner was stopped"); }
