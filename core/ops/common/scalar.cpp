@@ -41,8 +41,9 @@ Tensor scalar_tensor(DType dtype, double value) {
     case DType::f8e5m2:
     case DType::f8e5m2fnuz:
     case DType::f8_143:
-    case DType::f8_152:
-    case DType::f8e8m0: return integer<uint8_t>(dtype, float_to_quarter(dtype, odd, true));
+    case DType::f8_152: return integer<uint8_t>(dtype, float_to_quarter(dtype, odd, true));
+    case DType::f8e8m0:  // rounds up, so an odd neighbour of a power of two would differ
+      return integer<uint8_t>(dtype, float_to_quarter(dtype, static_cast<float>(value), true));
     default: break;
   }
   fail(ErrorCode::unimplemented, "a number cannot be stored as {}", dtype_name(dtype));
