@@ -104,6 +104,7 @@ class GeneratorTest extends Scenarios {
   }
 
   @Test
+  @SuppressWarnings("try") // the compiler warns of sequences that are closed early
   void scenario_127_close_ends_waiting() throws Exception {
     try (Generator generator = generator(1);
         Sequence holder = sequence(generator, 0);
