@@ -788,7 +788,7 @@ std::string message_with_limit(int resource, uint64_t most) {
 TEST_F(TelemetryTest, ASegmentThatCannotBeCreatedLeavesNoFile) {
   const std::string begin = "telemetry segment '" + std::filesystem::canonical(folder_).string();
   const std::string large = message_with_limit(RLIMIT_FSIZE, 1000);
-  EXPECT_TRUE(large.starts_with("permission_denied: cannot allocate " + begin)) << large;
+  EXPECT_TRUE(large.starts_with("resource_exhausted: cannot allocate " + begin)) << large;
   EXPECT_TRUE(large.ends_with("': File too large")) << large;
   EXPECT_EQ(files(), 0u);
   const std::string open = message_with_limit(RLIMIT_NOFILE, 0);
