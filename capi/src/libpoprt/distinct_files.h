@@ -11,8 +11,8 @@ namespace poprt::capi {
 
 // Throws invalid_argument if both paths are one file, also through a symbolic or a hard link. A
 // function calls it before it writes anything, because the output would replace the input.
-inline void require_distinct(const std::filesystem::path& input, const char* input_name,
-                             const std::filesystem::path& output, const char* output_name) {
+inline void require_distinct(const std::filesystem::path& input,
+                             const std::filesystem::path& output) {
   std::error_code error;
   bool same = std::filesystem::equivalent(input, output, error);
   // Two files that do not exist yet.
@@ -20,8 +20,9 @@ inline void require_distinct(const std::filesystem::path& input, const char* inp
     same = resolve_links(input).lexically_normal() == resolve_links(output).lexically_normal();
   if (same)
     fail(ErrorCode::invalid_argument,
-         "`{}` '{}' is the same file as `{}` '{}', which would be overwritten: give another path",
-         output_name, output.string(), input_name, input.string());
+         "cannot write '{}': it is the same file as '{}', which would be overwritten; give another "
+         "path",
+         output.string(), input.string());
 }
 
 }  // namespace poprt::capi

@@ -154,8 +154,8 @@ poprt_error* poprt_executable_save_parts(const poprt_executable* executable,
                                          const char* executable_path, const char* variables_path) {
   return capi::guard([&] {
     const auto& model = *capi::required(executable, "executable").compiled();
-    capi::require_distinct(&capi::required(executable_path, "executable_path"), "executable_path",
-                           &capi::required(variables_path, "variables_path"), "variables_path");
+    capi::require_distinct(&capi::required(executable_path, "executable_path"),
+                           &capi::required(variables_path, "variables_path"));
     runtime::save_parts(model, executable_path, variables_path);
   });
 }

@@ -29,8 +29,7 @@ poprt_error* poprt_popef_dump(const char* path, poprt_popef_format format,
 poprt_error* poprt_popef_export_tensor(const char* path, const char* name, const char* executable,
                                        const char* npy_path) {
   return capi::guard([&] {
-    capi::require_distinct(&capi::required(path, "path"), "path",
-                           &capi::required(npy_path, "npy_path"), "npy_path");
+    capi::require_distinct(&capi::required(path, "path"), &capi::required(npy_path, "npy_path"));
     popef::export_tensor(path, &capi::required(name, "name"), executable ? executable : "",
                          npy_path);
   });
@@ -39,8 +38,7 @@ poprt_error* poprt_popef_export_tensor(const char* path, const char* name, const
 poprt_error* poprt_popef_export_feed(const char* path, const char* name, const char* executable,
                                      const char* npy_path) {
   return capi::guard([&] {
-    capi::require_distinct(&capi::required(path, "path"), "path",
-                           &capi::required(npy_path, "npy_path"), "npy_path");
+    capi::require_distinct(&capi::required(path, "path"), &capi::required(npy_path, "npy_path"));
     popef::export_feed(path, &capi::required(name, "name"), executable ? executable : "", npy_path);
   });
 }
