@@ -62,7 +62,8 @@ class GraphBuilder {
     const std::unordered_map<std::string_view, std::string>* result_names = nullptr;
   };
 
-  // Count what is added to the model. Throw resource_exhausted beyond the limits of limits.h.
+  // The next two functions add to the size of the model, because a short file can describe a large
+  // one. They throw resource_exhausted beyond the limits of limits.h.
   void count_nodes(int64_t nodes);
   void count_inlined(int64_t nodes, uint64_t bytes);
   void reserve_names(const ::onnx::GraphProto& proto);
