@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "serve/admission.h"
+#include "serve/limits.h"
 #include "serving/known_shapes.h"
 #include "serving/served_model.h"
 #include "serving/timer.h"
@@ -19,17 +20,6 @@
 namespace poprt::serve {
 
 using serving::Error;
-
-struct Limits {
-  size_t request_bytes = size_t{64} << 20;  // body of a request
-  size_t json_bytes = size_t{16} << 20;     // JSON in it, which needs more memory than its text
-  size_t bodies_bytes = size_t{1} << 30;    // all bodies of HTTP that are in memory
-  size_t header_bytes = size_t{32} << 10;
-  unsigned connections = 4096;  // of HTTP
-  int64_t waiting = 1024;       // requests in flight
-  int64_t texts = 64;           // of generators, that wait or are generated
-  int64_t request_ns = 0;       // how long a request may wait for its computation; 0: no limit
-};
 
 // Counters of a model for /metrics. They continue after a reload.
 struct Counters {
