@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "device/emulator/emulator.h"
 #include "device/execution_precision.h"
-#include "device/memory_limit.h"
 #include "faithful_device.h"
 #include "option_values.h"
 #include "profile.h"
@@ -173,11 +172,7 @@ std::unique_ptr<runtime::ShapeRunner> shape_runner(const poprt_executable& execu
   }
   o.struct_size = sizeof o;
   o.execution_precision = nullptr;
-  runtime::ShapeRunnerConfig config;
-  config.runner = capi::read_runner_options(&o, model);
-  if (o.max_shapes) config.max_shapes = static_cast<size_t>(o.max_shapes);
-  config.max_memory = o.max_shape_memory < 0 ? device::memory_limit() / 2
-                                             : static_cast<uint64_t>(o.max_shape_memory);
+  runtime::ShapeRunnerConfig config = capi::read_shape_runner_options(&o, model);
   const bool ahead = !model->image.program->main.empty();
   const program::OpenShapes& open = shapes->shapes();
   return std::make_unique<runtime::ShapeRunner>(

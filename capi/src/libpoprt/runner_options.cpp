@@ -5,6 +5,7 @@
 #include "compile_cache.h"
 #include "compiler_loader.h"
 #include "device/execution_precision.h"
+#include "device/memory_limit.h"
 #include "faithful_device.h"
 #include "option_lists.h"
 #include "runtime/session/popef_file.h"
@@ -122,6 +123,17 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
     model = runtime::with_execution_precision(
         model, precision, {copy ? std::nullopt : default_cache_folder(), library_build()});
   return c;
+}
+
+runtime::ShapeRunnerConfig read_shape_runner_options(const poprt_runner_options* options,
+                                                     std::shared_ptr<const runtime::Model>& model) {
+  const auto o = read_options(options, "poprt_runner_options");
+  runtime::ShapeRunnerConfig config;
+  config.runner = read_runner_options(options, model);
+  if (o.max_shapes) config.max_shapes = static_cast<size_t>(o.max_shapes);
+  config.max_memory = o.max_shape_memory < 0 ? device::memory_limit() / 2
+                                             : static_cast<uint64_t>(o.max_shape_memory);
+  return config;
 }
 
 }  // namespace poprt::capi

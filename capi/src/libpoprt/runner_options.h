@@ -3,6 +3,7 @@
 
 #include "guard.h"
 #include "runtime/runner/runner_plan.h"
+#include "runtime/runner/shape_runner.h"
 #include "runtime/session/model.h"
 
 namespace poprt::capi {
@@ -13,5 +14,11 @@ namespace poprt::capi {
 // data_loss if its file is damaged.
 runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
                                           std::shared_ptr<const runtime::Model>& model);
+
+// Reads the options for a runner that compiles shapes on demand: those of read_runner_options(),
+// the number of shapes that it keeps, and the bytes that they may need (by default half of the
+// memory of the computer or of the control group). Throws the same errors.
+runtime::ShapeRunnerConfig read_shape_runner_options(const poprt_runner_options* options,
+                                                     std::shared_ptr<const runtime::Model>& model);
 
 }  // namespace poprt::capi
