@@ -79,7 +79,7 @@ func (m *DeviceManager) SpecificDevice(id int64) (*Device, error) {
 type DeviceRequest struct {
 	NumIPUs       int64       // 0: 1, or the number that the executable needs
 	MinTiles      int64       // of each IPU
-	IPUVersion    int         // 21 is a Bow IPU
+	IPUVersion    int         // 0: any; 21 is a C600 IPU
 	RemoteBuffers bool        // whether remote buffers are needed
 	Executable    *Executable // the executable to run
 	ID            *int64      // its id; nil: any
@@ -145,7 +145,7 @@ func (m *DeviceManager) IPUModelDevice(numIPUs int64, ipuVersion int, tilesPerIP
 	})
 }
 
-// SmallIPUModelDevice creates such a device with 4 tiles for each IPU.
+// SmallIPUModelDevice is IPUModelDevice with 4 tiles for each IPU.
 func (m *DeviceManager) SmallIPUModelDevice(numIPUs int64, ipuVersion int) (*Device, error) {
 	if ipuVersion < math.MinInt32 || ipuVersion > math.MaxInt32 {
 		return nil, invalid(fmt.Sprintf("there is no IPU version %d", ipuVersion))

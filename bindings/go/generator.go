@@ -106,7 +106,7 @@ type Sequence struct {
 }
 
 // SaveBytes returns the text so far, as Save writes it to a file. Errors: FailedPrecondition (the sequence has not
-// started); Unimplemented (a beam search). Since 1.0.
+// started); Unimplemented (it is a beam search). Since 1.0.
 func (s *Sequence) SaveBytes() ([]byte, error) {
 	raw, err := s.h.acquire()
 	if err != nil {
@@ -165,8 +165,8 @@ func (s *Sequence) Append(token int64) error {
 // (1: no beam search; each beam needs a slot), `num_return_sequences` (texts of a beam search), `length_penalty` (1; a
 // score is divided by the length to this power), `early_stopping` (of a beam search; 0: when no better text is likely,
 // 1: when `num_beams` texts have ended, 2: when no better text is possible). Errors: NotFound (no option has the name;
-// the message lists the names); InvalidArgument (the value); FailedPrecondition (the sequence has started, or continues
-// a saved text). Since 1.0.
+// the message lists the names); InvalidArgument (the option does not accept the value); FailedPrecondition (the
+// sequence has started, or continues a saved text). Since 1.0.
 func (s *Sequence) SetOption(name string, value float64) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Set_option(name, value) })
 }
@@ -264,9 +264,9 @@ func (s *Sequence) NextText() (bool, error) { return resultOf(s.h, native.RawSeq
 
 // Save writes the text so far to a file: its state on the device, its options and the tokens that were not read.
 // `restore` continues it with the same tokens. The text goes on here. The file is written completely or not at all, and
-// replaces an existing file. Errors: FailedPrecondition (the sequence has not started); Unimplemented (a beam search);
-// NotFound (the folder does not exist); PermissionDenied (the file cannot be created); ResourceExhausted (the disk is
-// full). Since 1.0.
+// replaces an existing file. Errors: FailedPrecondition (the sequence has not started); Unimplemented (the sequence is
+// a beam search); NotFound (the folder does not exist); PermissionDenied (the file cannot be created);
+// ResourceExhausted (the disk is full). Since 1.0.
 func (s *Sequence) Save(path string) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Save(path) })
 }

@@ -37,12 +37,12 @@ const (
 	appendPopEF   = 1
 )
 
-// CreatePopEF writes a new file, which replaces an existing one when it is finished. Errors: NotFound (the folder),
-// PermissionDenied, ResourceExhausted (disk full).
+// CreatePopEF writes a new file, which replaces an existing one when it is finished. Errors: NotFound (the folder
+// does not exist), PermissionDenied (the file cannot be created), ResourceExhausted (the disk is full).
 func CreatePopEF(path string) (*PopEFWriter, error) { return newPopEFWriter(path, truncatePopEF) }
 
 // AppendPopEF appends blobs to a file, or creates a new one. Errors: those of CreatePopEF, Unavailable (another writer
-// is appending), DataLoss (not a PopEF file).
+// appends to the file), DataLoss (the file is not PopEF).
 func AppendPopEF(path string) (*PopEFWriter, error) { return newPopEFWriter(path, appendPopEF) }
 
 func newPopEFWriter(path string, mode int) (*PopEFWriter, error) {

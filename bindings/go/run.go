@@ -12,7 +12,7 @@ import (
 type Output struct {
 	Name  string
 	DType DType
-	Shape []int64 // of the rows that were run; the real part of a padded output
+	Shape []int64 // has as many rows as the run; of a padded output, only the real part
 	words []uint64
 	bytes int64
 }

@@ -353,8 +353,8 @@ func (r *Runner) Tracepoints() (string, error) { return textOf(r.h, native.RawRu
 func (r *Runner) Profile() (string, error) { return textOf(r.h, native.RawRunner.Profile) }
 
 // WarmUp compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready. Errors:
-// InvalidArgument (the text, or a shape that contradicts the model); Unimplemented (the shapes of the runner are
-// fixed); FailedPrecondition (there is no compiler library). Since 1.0.
+// InvalidArgument (the text is ill-formed, or a shape contradicts the model); Unimplemented (the shapes of the runner
+// are fixed); FailedPrecondition (there is no compiler library). Since 1.0.
 func (r *Runner) WarmUp(shapes string) error {
 	return callOf(r.h, func(raw native.RawRunner) uintptr { return raw.Warm_up(shapes) })
 }

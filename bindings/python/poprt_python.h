@@ -38,7 +38,7 @@ inline PyObject* text_of(const char* text) {
   return PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "replace");
 }
 
-// The same for a name, from which utf8() makes the same bytes again.
+// Like text_of(), but utf8() returns the bytes of the name unchanged.
 inline PyObject* name_of(const char* name) {
   return PyUnicode_DecodeUTF8(name, static_cast<Py_ssize_t>(std::strlen(name)), "surrogateescape");
 }
@@ -687,7 +687,7 @@ inline void on_pass(const char* pass, int64_t rewrites, double milliseconds, int
                     int64_t nodes_after, void* user_data) {
   const PyGILState_STATE state = PyGILState_Ensure();
   if (!progress_error) {
-    PyObject* name = name_of(pass);  // of a plug-in, whose names may be any bytes
+    PyObject* name = name_of(pass);  // a name from a plug-in may not be UTF-8
     PyObject* result = name
                            ? PyObject_CallFunction(static_cast<PyObject*>(user_data), "OLdLL", name,
                                                    static_cast<long long>(rewrites), milliseconds,

@@ -56,7 +56,7 @@ class GeneratorInstance : public Instance {
   std::mutex mutex_;
   std::condition_variable changed_;
   int64_t texts_ = 0;                   // guarded by mutex_, likewise the following
-  std::vector<std::thread> threads_;    // of texts
+  std::vector<std::thread> threads_;    // one for each text
   std::vector<std::thread::id> ended_;  // threads that have ended and can be joined
 };
 

@@ -76,8 +76,8 @@ struct InstanceState::Waiting {
 
   std::mutex mutex;
   std::vector<std::unique_ptr<Request>> requests;  // guarded by mutex
-  size_t count = 0;                                // of them at first
-  std::vector<serving::Timer::Id> ends;            // of their time limits
+  size_t count = 0;                                // the number of requests at first
+  std::vector<serving::Timer::Id> ends;            // the time limits of the requests
   serving::KnownShapes::Key key;
   std::string shapes;  // for poprt_runner_warm_up, or ""
   Times times;
@@ -213,7 +213,7 @@ void InstanceState::run_waiting(Waiting& waiting) {
     return;
   }
   serving::KnownShapes::Key key = waiting.key;
-  const bool fewer = requests.size() < waiting.count;  // which is another shape
+  const bool fewer = requests.size() < waiting.count;  // fewer rows are another shape
   if (fewer && may_compile(requests, key = {}))
     run_later(requests, std::move(key), waiting.times);
   else if (run_group(requests, waiting.times, later_inputs_))

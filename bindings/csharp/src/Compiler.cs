@@ -321,9 +321,9 @@ namespace Poprt
         /// file.</exception>
         /// <exception cref="PoprtException">PermissionDenied: a file cannot be opened or created.</exception>
         /// <exception cref="PoprtException">DataLoss: the file is damaged.</exception>
-        /// <exception cref="PoprtException">Unimplemented: an operator, type or opset.</exception>
-        /// <exception cref="PoprtException">InvalidArgument: a file that is not ONNX, a shape that is not fixed, or an
-        /// ill-formed model; or both paths are one file.</exception>
+        /// <exception cref="PoprtException">Unimplemented: an operator, type or opset is not supported.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: the file is not ONNX, the model is ill-formed, or a shape
+        /// is not fixed; or both paths are one file.</exception>
         /// <exception cref="PoprtException">ResourceExhausted: the disk is full.</exception>
         /// <exception cref="PoprtException">Cancelled: the caller stopped the compilation.</exception>
         public void CompileToPopef(string onnxPath, string popefPath)
@@ -337,8 +337,8 @@ namespace Poprt
         /// <exception cref="PoprtException">NotFound: there is no such model, or no folder for the result.</exception>
         /// <exception cref="PoprtException">PermissionDenied: a file cannot be opened or created.</exception>
         /// <exception cref="PoprtException">DataLoss: the file is damaged; or a check failed.</exception>
-        /// <exception cref="PoprtException">Unimplemented: an operator, type or opset.</exception>
-        /// <exception cref="PoprtException">InvalidArgument: a file that is not ONNX, or an ill-formed model; or both
+        /// <exception cref="PoprtException">Unimplemented: an operator, type or opset is not supported.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: the file is not ONNX, or the model is ill-formed; or both
         /// paths are one file.</exception>
         /// <exception cref="PoprtException">ResourceExhausted: the disk is full.</exception>
         /// <exception cref="PoprtException">Cancelled: the caller stopped the conversion.</exception>
@@ -353,8 +353,8 @@ namespace Poprt
         /// <param name="onnxPath">The ONNX model.</param>
         /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
         /// <exception cref="PoprtException">DataLoss: the file is damaged.</exception>
-        /// <exception cref="PoprtException">InvalidArgument: a file that is not ONNX, or an ill-formed
-        /// model.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: the file is not ONNX, or the model is
+        /// ill-formed.</exception>
         public string Show(string onnxPath)
         {
             return raw.show_file(onnxPath);
@@ -365,8 +365,8 @@ namespace Poprt
         /// <param name="onnxPath">The ONNX model.</param>
         /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
         /// <exception cref="PoprtException">DataLoss: the file is damaged.</exception>
-        /// <exception cref="PoprtException">InvalidArgument: a file that is not ONNX, or an ill-formed
-        /// model.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: the file is not ONNX, or the model is
+        /// ill-formed.</exception>
         public string IoStatistics(string onnxPath)
         {
             return raw.io_stat_file(onnxPath);

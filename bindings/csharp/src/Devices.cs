@@ -115,7 +115,7 @@ namespace Poprt
         /// <summary>Tiles that each IPU must have.</summary>
         public long MinTiles { get; set; }
 
-        /// <summary>Version of the IPU; 21 is a Bow IPU.</summary>
+        /// <summary>Version of the IPU; 0: any; 21 is a C600 IPU.</summary>
         public int IpuVersion { get; set; }
 
         /// <summary>Whether remote buffers are needed.</summary>

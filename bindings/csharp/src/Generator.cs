@@ -190,7 +190,7 @@ namespace Poprt
         /// <param name="name">The name of the option.</param>
         /// <param name="value">Its value.</param>
         /// <exception cref="PoprtException">NotFound: no option has the name; the message lists the names.</exception>
-        /// <exception cref="PoprtException">InvalidArgument: the value.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: the option does not accept the value.</exception>
         /// <exception cref="PoprtException">FailedPrecondition: the sequence has started, or continues a saved
         /// text.</exception>
         public void SetOption(string name, double value)
@@ -347,7 +347,7 @@ namespace Poprt
         /// completely or not at all, and replaces an existing file. Since 1.0.</summary>
         /// <param name="path">The file.</param>
         /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started.</exception>
-        /// <exception cref="PoprtException">Unimplemented: a beam search.</exception>
+        /// <exception cref="PoprtException">Unimplemented: the sequence is a beam search.</exception>
         /// <exception cref="PoprtException">NotFound: the folder does not exist.</exception>
         /// <exception cref="PoprtException">PermissionDenied: the file cannot be created.</exception>
         /// <exception cref="PoprtException">ResourceExhausted: the disk is full.</exception>

@@ -517,7 +517,7 @@ namespace Poprt
         /// Since 1.0.</summary>
         /// <param name="shapes">The shapes of the inputs, a line NAME=d0,d1,... for each input; several shapes are
         /// separated by slashes.</param>
-        /// <exception cref="PoprtException">InvalidArgument: the text, or a shape that contradicts the
+        /// <exception cref="PoprtException">InvalidArgument: the text is ill-formed, or a shape contradicts the
         /// model.</exception>
         /// <exception cref="PoprtException">Unimplemented: the shapes of the runner are fixed.</exception>
         /// <exception cref="PoprtException">FailedPrecondition: there is no compiler library.</exception>

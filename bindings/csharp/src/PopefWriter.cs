@@ -56,8 +56,9 @@ namespace Poprt
         private RawPopefBlobWriter blob;
 
         /// <summary>Writes a new file, or appends to an existing one.</summary>
-        /// <exception cref="PoprtException">NotFound: the folder; PermissionDenied; ResourceExhausted: disk full;
-        /// Unavailable: another writer is appending; DataLoss: appending to a file that is not PopEF.</exception>
+        /// <exception cref="PoprtException">NotFound: the folder does not exist; PermissionDenied: the file cannot
+        /// be created; ResourceExhausted: the disk is full; Unavailable: another writer appends to the file; DataLoss:
+        /// the file to append to is not PopEF.</exception>
         public PopefWriter(string path, PopefMode mode = PopefMode.Truncate)
         {
             raw = RawPopefWriter.create_file(path, (int)mode);

@@ -36,7 +36,7 @@ namespace Poprt
         }
 
         /// <summary>The queue of an input; always the same object.</summary>
-        /// <exception cref="PoprtException">NotFound: the name.</exception>
+        /// <exception cref="PoprtException">NotFound: no input has the name.</exception>
         public InputQueue InputQueue(string name)
         {
             lock (inputs)
@@ -49,7 +49,7 @@ namespace Poprt
         }
 
         /// <summary>The queue of an output; always the same object.</summary>
-        /// <exception cref="PoprtException">NotFound: the name.</exception>
+        /// <exception cref="PoprtException">NotFound: no output has the name.</exception>
         public OutputQueue OutputQueue(string name)
         {
             lock (outputs)
@@ -120,7 +120,7 @@ namespace Poprt
     }
 
     /// <summary>
-    /// A queue of memory that a <see cref="Session"/> reads or writes, for one anchor. Threads wait for each other.
+    /// A queue of memory that a <see cref="Session"/> reads or writes, for one anchor. Any thread may use it.
     /// Completions on the running thread may enqueue again.
     /// </summary>
     public abstract unsafe class Queue

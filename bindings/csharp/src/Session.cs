@@ -111,7 +111,7 @@ namespace Poprt
         }
 
         /// <summary>Sets the handler of an input; null removes it.</summary>
-        /// <exception cref="PoprtException">NotFound: the name.</exception>
+        /// <exception cref="PoprtException">NotFound: no input has the name.</exception>
         public void SetUserInputHandler(string name, InputHandler handler)
         {
             Set("in " + name, handler, number =>
@@ -123,21 +123,21 @@ namespace Poprt
         }
 
         /// <summary>Sets the handler of an output; null removes it.</summary>
-        /// <exception cref="PoprtException">NotFound: the name.</exception>
+        /// <exception cref="PoprtException">NotFound: no output has the name.</exception>
         public void SetUserOutputHandler(string name, OutputHandler handler)
         {
             SetOutput(name, handler);
         }
 
         /// <summary>Sets the handler of an input: a function that writes each transfer.</summary>
-        /// <exception cref="PoprtException">NotFound: the name.</exception>
+        /// <exception cref="PoprtException">NotFound: no input has the name.</exception>
         public void SetUserInputHandler(string name, StreamTransfer fetch)
         {
             SetUserInputHandler(name, new InputFunction(fetch));
         }
 
         /// <summary>Sets the handler of an output: a function that reads each transfer.</summary>
-        /// <exception cref="PoprtException">NotFound: the name.</exception>
+        /// <exception cref="PoprtException">NotFound: no output has the name.</exception>
         public void SetUserOutputHandler(string name, StreamTransfer take)
         {
             SetOutput(name, new OutputFunction(take));

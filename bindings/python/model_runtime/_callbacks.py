@@ -151,7 +151,7 @@ class Running:
 def destroy(raw: Any) -> None:
     """Frees a raw session, but not when the process exits, because a thread that releases the GIL then ends
     immediately. Raises the exception of a handler that this calls."""
-    outer = getattr(_thread, "raised", None)  # of the call inside of which the session is freed
+    outer = getattr(_thread, "raised", None)  # the exception of the call that frees the session
     _thread.raised = None
     try:
         with Running(None):

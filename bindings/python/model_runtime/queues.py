@@ -98,7 +98,7 @@ class QueueManager:
 
 
 class _Queue:
-    """A queue of arrays for one anchor of a session. Threads wait for each other."""
+    """A queue of arrays for one anchor of a session. Any thread may use it."""
 
     _is_output = False
 

@@ -293,7 +293,8 @@ class Session:
         self._call(_raw.RawSession.update_weights, name, *_raw.raw_address(array))
 
     def readWeights(self, name: str, array: Any) -> None:
-        """Copies such a value into an array. Raises the same errors."""
+        """Copies the value of an input that has data in the executable into an array. Raises the errors of
+        ``updateWeights``."""
         array = self._weights(name, array, "output")
         self._call(_raw.RawSession.read_weights, name, *_raw.raw_address(array))
 

@@ -134,7 +134,7 @@ class DeviceManager:
         return Device(self._raw.create_ipu_model_device(num_ipus, ipu_version, tiles_per_ipu))
 
     def create_small_ipu_model_device(self, num_ipus: int = 1, ipu_version: int = 0) -> Device:
-        """Creates such a device with 4 tiles for each IPU."""
+        """Like ``create_ipu_model_device``, with 4 tiles for each IPU."""
         return Device(self._raw.create_small_ipu_model_device(num_ipus, ipu_version))
 
     def ipu_hardware_version(self) -> str:

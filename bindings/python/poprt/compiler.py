@@ -22,7 +22,7 @@ _WINOGRADS = {None: 0, "": 0, "off": 1, "exact": 2, "fast": 3}
 _PRECISIONS = {None: 0, "": 0, "keep": 0, "fp32": 1, "fp16": 2}
 
 
-# Fields of PopRT that CompilerOptions passes in a special way.
+# The library does not take these fields of PopRT by name, so separate code evaluates them.
 _HANDED_ON = {"enable_engine_caching", "cache_path", "constant_weights", "opaque_blobs",
               "show_compilation_progress_bar"}
 

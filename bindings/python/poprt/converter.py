@@ -134,7 +134,7 @@ class Converter:
         self.options.update((name, text) for name, text in texts.items() if text)
         self.options.update((name, str(number)) for name, number in numbers.items() if number is not None)
         self.options["narrow_int64"] = "True"
-        # 8-bit floats need one chip, and their default formats differ from those of the command line.
+        # Only ipu21 has 8-bit floats. As in PopRT, their default formats differ from those of the command line.
         self.deferred: dict[str, str] = {}
         if precision in ("fp8", "fp8_weight"):
             self.options.update(ipu_version="ipu21", fp8_params=fp8_params or _FP8_PARAMS)

@@ -61,8 +61,8 @@ class Sequence:
         ``num_return_sequences`` (texts of a beam search), ``length_penalty`` (1; a score is divided by the length to
         this power), ``early_stopping`` (of a beam search; 0: when no better text is likely, 1: when ``num_beams``
         texts have ended, 2: when no better text is possible). Raises NotFoundError (no option has the name; the
-        message lists the names); InvalidArgumentError (the value); FailedPreconditionError (the sequence has
-        started, or continues a saved text). Since 1.0."""
+        message lists the names); InvalidArgumentError (the option does not accept the value);
+        FailedPreconditionError (the sequence has started, or continues a saved text). Since 1.0."""
         self._open().set_option(name, value)
 
     def add_stop_token(self, token: int) -> None:
@@ -158,8 +158,8 @@ class Sequence:
         """Writes the text so far to a file: its state on the device, its options and the tokens that were not read.
         ``restore`` continues it with the same tokens. The text goes on here. The file is written completely or not
         at all, and replaces an existing file. Raises FailedPreconditionError (the sequence has not started);
-        UnimplementedError (a beam search); NotFoundError (the folder does not exist); PermissionDeniedError (the
-        file cannot be created); ResourceExhaustedError (the disk is full). Since 1.0."""
+        UnimplementedError (the sequence is a beam search); NotFoundError (the folder does not exist);
+        PermissionDeniedError (the file cannot be created); ResourceExhaustedError (the disk is full). Since 1.0."""
         self._open().save(_path("path", path))
 
     def restore(self, path: Union[str, os.PathLike[str]]) -> None:
@@ -180,7 +180,7 @@ class Sequence:
 
     def to_bytes(self) -> bytes:
         """The text so far, as ``save()`` writes it to a file. Raises FailedPreconditionError (the sequence has not started);
-        UnimplementedError (a beam search). Since 1.0."""
+        UnimplementedError (it is a beam search). Since 1.0."""
         blob = self._open().save_bytes()
         data: bytes = _raw.raw_bytes(blob.address(), blob.bytes())
         return data

@@ -245,7 +245,7 @@ def get_model_costs(model: Any) -> list[NodeCost]:
         light = infer_light(light)
         get_logger().warning("variable dimensions of inputs count as 1: set them first (pass const_input_shape)")
     if unknown_nodes(light):
-        try:  # for shapes that the model computes
+        try:  # folding makes shapes constant that the model computes
             light = infer_light(_builtin.apply(light, [("constant_folding", {}), ("eliminate_deadend", {})]))
         except Error as error:
             get_logger().debug("shapes are not folded: %s", error)

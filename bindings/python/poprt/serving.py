@@ -209,10 +209,10 @@ def export_saved_model(popef: Model, folder: Model, *, operator: Model = "libten
                        threads: int = 0) -> None:
     """Writes a SavedModel of TensorFlow whose signature ``serving_default`` runs a PopEF file, which becomes its asset.
 
-    The inputs and outputs are those of the model by name; their first dimension has any size if rows may share a batch.
-    ``operator`` is the library of operator PoprtRun, which a program loads by ``tf.load_op_library`` before it loads the
-    SavedModel. Rows of concurrent calls share batches; an incomplete batch waits up to ``timeout_us`` microseconds.
-    Needs tensorflow. Since 1.0."""
+    The inputs and outputs are those of the model by name; their first dimension may have any size if rows may share a
+    batch. ``operator`` is the library of operator PoprtRun, which a program loads by ``tf.load_op_library`` before it
+    loads the SavedModel. Rows of concurrent calls share batches; an incomplete batch waits up to ``timeout_us``
+    microseconds. Needs tensorflow. Since 1.0."""
     tf = package("tensorflow", "export_saved_model", "python3 -m pip install tensorflow-cpu")
     library = tf.load_op_library(os.fspath(operator))
     executable = Executable(popef)

@@ -238,10 +238,10 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_bytes(
 /* Compiles a model straight into a PopEF file, which needs less memory than compiling and saving.
  * The file is written completely or not at all. Errors: not_found (there is no such model, or no
  * folder for the PopEF file); permission_denied (a file cannot be opened or created); data_loss
- * (the file is damaged); unimplemented (an operator, type or opset); invalid_argument (a file that
- * is not ONNX, a shape that is not fixed, or an ill-formed model; or both paths are one file);
- * resource_exhausted (the disk is full); cancelled (the caller stopped the compilation).
- * Since 0.1. */
+ * (the file is damaged); unimplemented (an operator, type or opset is not supported);
+ * invalid_argument (the file is not ONNX, the model is ill-formed, or a shape is not fixed; or both
+ * paths are one file); resource_exhausted (the disk is full); cancelled (the caller stopped the
+ * compilation). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
     const poprt_compiler* compiler, const char* onnx_path, const char* popef_path);
 /* Converts a model and writes the result as ONNX. With option `check` the original and the
@@ -255,22 +255,22 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
  * and has not changed, it is not read again, and is converted again only if the result would
  * differ. Errors: not_found (there is no such model, or no folder for the result);
  * permission_denied (a file cannot be opened or created); data_loss (the file is damaged; or a
- * check failed); unimplemented (an operator, type or opset); invalid_argument (a file that is not
- * ONNX, or an ill-formed model; or both paths are one file); resource_exhausted (the disk is full);
- * cancelled (the caller stopped the conversion). Since 0.1. */
+ * check failed); unimplemented (an operator, type or opset is not supported); invalid_argument (the
+ * file is not ONNX, or the model is ill-formed; or both paths are one file); resource_exhausted
+ * (the disk is full); cancelled (the caller stopped the conversion). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,
                                                                   const char* out_onnx_path);
 /* Name, type and shape of every input and output of an ONNX file, one line each, without
  * conversion. A variable dimension has its name, or ? if it has none. Shapes and the batch size of
  * the options are applied. Errors: not_found (there is no such model); data_loss (the file is
- * damaged); invalid_argument (a file that is not ONNX, or an ill-formed model). Since 0.1. */
+ * damaged); invalid_argument (the file is not ONNX, or the model is ill-formed). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_show_file(const poprt_compiler* compiler,
                                                                const char* onnx_path,
                                                                poprt_string** out_text);
 /* How many inputs and outputs an ONNX file has of each type and shape, one line each. Variable
  * dimensions are 0. Errors: not_found (there is no such model); data_loss (the file is damaged);
- * invalid_argument (a file that is not ONNX, or an ill-formed model). Since 1.0. */
+ * invalid_argument (the file is not ONNX, or the model is ill-formed). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_io_stat_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,
                                                                   poprt_string** out_text);

@@ -51,7 +51,7 @@ typedef struct poprt_device_request {
   size_t struct_size;
   int64_t num_ipus;       /* 0: 1, or the number that the executable needs */
   int64_t min_tiles;      /* per IPU */
-  int32_t ipu_version;    /* 0: any; 21 is a Bow IPU */
+  int32_t ipu_version;    /* 0: any; 21 is a C600 IPU */
   int32_t remote_buffers; /* non-zero: needed */
   poprt_wait_strategy wait_strategy;
   int32_t reserved;        /* zero */

@@ -91,8 +91,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_generator_new_sequence(poprt_generat
 POPRT_API void poprt_sequence_free(poprt_sequence* sequence);
 
 /* As poprt_sequence_save, to memory: `write` receives the bytes. Errors: failed_precondition (the
- * sequence has not started), unimplemented (a beam search), cancelled (`write` returned non-zero).
- * Since 1.0. */
+ * sequence has not started), unimplemented (it is a beam search), cancelled (`write` returned
+ * non-zero). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_save_bytes(poprt_sequence* sequence,
                                                                 poprt_write_fn write,
                                                                 void* user_data);
@@ -137,8 +137,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_append(poprt_sequence* sequ
  * slot), `num_return_sequences` (texts of a beam search), `length_penalty` (1; a score is divided
  * by the length to this power), `early_stopping` (of a beam search; 0: when no better text is
  * likely, 1: when `num_beams` texts have ended, 2: when no better text is possible). Errors:
- * not_found (no option has the name; the message lists the names); invalid_argument (the value);
- * failed_precondition (the sequence has started, or continues a saved text). Since 1.0. */
+ * not_found (no option has the name; the message lists the names); invalid_argument (the option
+ * does not accept the value); failed_precondition (the sequence has started, or continues a saved
+ * text). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_set_option(poprt_sequence* sequence,
                                                                 const char* name, double value);
 /* Adds a token that ends the text. It is the last token that is returned. Errors: invalid_argument
@@ -214,9 +215,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_next_text(poprt_sequence* s
 /* Writes the text so far to a file: its state on the device, its options and the tokens that were
  * not read. `restore` continues it with the same tokens. The text goes on here. The file is written
  * completely or not at all, and replaces an existing file. Errors: failed_precondition (the
- * sequence has not started); unimplemented (a beam search); not_found (the folder does not exist);
- * permission_denied (the file cannot be created); resource_exhausted (the disk is full).
- * Since 1.0. */
+ * sequence has not started); unimplemented (the sequence is a beam search); not_found (the folder
+ * does not exist); permission_denied (the file cannot be created); resource_exhausted (the disk is
+ * full). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_save(poprt_sequence* sequence,
                                                           const char* path);
 /* Reads a text that `save` wrote, instead of a prompt and options; `start` continues it. The

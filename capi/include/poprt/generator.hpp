@@ -48,8 +48,8 @@ class Sequence {
   // score is divided by the length to this power), `early_stopping` (of a beam search; 0: when no
   // better text is likely, 1: when `num_beams` texts have ended, 2: when no better text is
   // possible). Throws not_found (no option has the name; the message lists the names);
-  // invalid_argument (the value); failed_precondition (the sequence has started, or continues a
-  // saved text). Since 1.0.
+  // invalid_argument (the option does not accept the value); failed_precondition (the sequence has
+  // started, or continues a saved text). Since 1.0.
   void setOption(const std::string& name, double value) {
     detail::check(poprt_sequence_set_option(handle_.get(), name.c_str(), value));
   }
@@ -143,9 +143,9 @@ class Sequence {
   // Writes the text so far to a file: its state on the device, its options and the tokens that were
   // not read. `restore` continues it with the same tokens. The text goes on here. The file is
   // written completely or not at all, and replaces an existing file. Throws failed_precondition
-  // (the sequence has not started); unimplemented (a beam search); not_found (the folder does not
-  // exist); permission_denied (the file cannot be created); resource_exhausted (the disk is full).
-  // Since 1.0.
+  // (the sequence has not started); unimplemented (the sequence is a beam search); not_found (the
+  // folder does not exist); permission_denied (the file cannot be created); resource_exhausted (the
+  // disk is full). Since 1.0.
   void save(const std::string& path) {
     detail::check(poprt_sequence_save(handle_.get(), path.c_str()));
   }
@@ -163,7 +163,7 @@ class Sequence {
   // </functions:sequence>
 
   // The text so far, as save() writes it to a file. Throws failed_precondition (the sequence has
-  // not started); unimplemented (a beam search). Since 1.0.
+  // not started); unimplemented (it is a beam search). Since 1.0.
   std::vector<uint8_t> saveBytes() {
     std::vector<uint8_t> bytes;
     const auto write = [](const void* data, size_t size, void* to) -> int32_t {

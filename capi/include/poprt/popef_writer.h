@@ -43,8 +43,9 @@ enum {
   POPRT_POPEF_APPEND = 1    /* adds blobs to a PopEF file, or creates a new one */
 };
 
-/* Errors: not_found (the folder), permission_denied, resource_exhausted (disk full), unavailable
- * (another writer is appending), data_loss (appending to a file that is not PopEF). Since 0.1. */
+/* Errors: not_found (the folder does not exist), permission_denied (the file cannot be created),
+ * resource_exhausted (the disk is full), unavailable (another writer appends to the file),
+ * data_loss (the file to append to is not PopEF). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_writer_create(const char* path,
                                                                 poprt_popef_mode mode,
                                                                 poprt_popef_writer** out_writer);

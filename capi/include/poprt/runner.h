@@ -402,9 +402,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_profile(poprt_runner* runner,
 /* Compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready.
  * The text has a line NAME=d0,d1,... for each input, for example "ids=1,16/1,64\nmask=1,16/1,64";
  * slashes separate several shapes, and an input with one shape has it in all of them. Inputs whose
- * sizes follow from the others may be left out. Thread-safe. Errors: invalid_argument (the text, or
- * a shape that contradicts the model); unimplemented (the shapes of the runner are fixed);
- * failed_precondition (there is no compiler library). Since 1.0. */
+ * sizes follow from the others may be left out. Thread-safe. Errors: invalid_argument (the text is
+ * ill-formed, or a shape contradicts the model); unimplemented (the shapes of the runner are
+ * fixed); failed_precondition (there is no compiler library). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_warm_up(poprt_runner* runner,
                                                            const char* shapes);
 /* A JSON object with the dimensions of all inputs and outputs, which states the sizes that requests

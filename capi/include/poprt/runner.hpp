@@ -559,8 +559,9 @@ class HandleRunner : public BaseRunner {
     return detail::take(text);
   }
   // Compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready.
-  // Throws invalid_argument (the text, or a shape that contradicts the model); unimplemented (the
-  // shapes of the runner are fixed); failed_precondition (there is no compiler library). Since 1.0.
+  // Throws invalid_argument (the text is ill-formed, or a shape contradicts the model);
+  // unimplemented (the shapes of the runner are fixed); failed_precondition (there is no compiler
+  // library). Since 1.0.
   void warmUp(const std::string& shapes) {
     detail::check(poprt_runner_warm_up(handle_.get(), shapes.c_str()));
   }

@@ -20,7 +20,7 @@ struct raw_pass_result {
 struct raw_passes {
   struct Call {
     std::string name;
-    std::list<std::string> texts;  // memory of the options
+    std::list<std::string> texts;  // own the names and values in `arguments`
     std::vector<poprt_option> arguments;
   };
 

@@ -225,9 +225,10 @@ public final class Compiler implements AutoCloseable {
    * @throws PoprtException with {@link ErrorCode#PERMISSION_DENIED}: a file cannot be opened or
    *     created
    * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is damaged
-   * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: an operator, type or opset
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: a file that is not ONNX, a
-   *     shape that is not fixed, or an ill-formed model; or both paths are one file
+   * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: an operator, type or opset is
+   *     not supported
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the file is not ONNX, the
+   *     model is ill-formed, or a shape is not fixed; or both paths are one file
    * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}: the disk is full
    * @throws PoprtException with {@link ErrorCode#CANCELLED}: the caller stopped the compilation
    * @since 0.1
@@ -247,9 +248,10 @@ public final class Compiler implements AutoCloseable {
    *     created
    * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is damaged; or a check
    *     failed
-   * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: an operator, type or opset
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: a file that is not ONNX, or
-   *     an ill-formed model; or both paths are one file
+   * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: an operator, type or opset is
+   *     not supported
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the file is not ONNX, or
+   *     the model is ill-formed; or both paths are one file
    * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}: the disk is full
    * @throws PoprtException with {@link ErrorCode#CANCELLED}: the caller stopped the conversion
    * @since 0.1
@@ -267,8 +269,8 @@ public final class Compiler implements AutoCloseable {
    * @return one line for each input and output
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: there is no such model
    * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is damaged
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: a file that is not ONNX, or
-   *     an ill-formed model
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the file is not ONNX, or
+   *     the model is ill-formed
    * @since 0.1
    */
   public String show(Path onnx) {
@@ -285,8 +287,8 @@ public final class Compiler implements AutoCloseable {
    * @return one line for each type and shape
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: there is no such model
    * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is damaged
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: a file that is not ONNX, or
-   *     an ill-formed model
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the file is not ONNX, or
+   *     the model is ill-formed
    * @since 1.0
    */
   public String ioStatistics(Path onnx) {

@@ -45,7 +45,7 @@ public final class DeviceRequest {
   /**
    * Version of the IPU.
    *
-   * @param version 0, the default: any; 21 is a Bow IPU
+   * @param version 0, the default: any; 21 is a C600 IPU
    * @return this
    */
   public DeviceRequest ipuVersion(int version) {

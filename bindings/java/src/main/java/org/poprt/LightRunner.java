@@ -44,8 +44,8 @@ public final class LightRunner extends ModelRunner {
   }
 
   /**
-   * Whether the executable contains an input. {@link #setInput} replaces it, and runs do not bind
-   * it.
+   * Whether the executable contains the value of an input. Runs then do not bind the input; {@link
+   * #setInput} replaces the value.
    *
    * @param index in {@link #modelInputs}
    * @return false: runs bind it

@@ -441,8 +441,8 @@ public class ModelRunner implements AutoCloseable {
    *
    * @param shapes the shapes of the inputs, a line NAME=d0,d1,... for each input; several
    *     shapes are separated by slashes
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the text, or a shape that
-   *     contradicts the model
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the text is ill-formed, or
+   *     a shape contradicts the model
    * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: the shapes of the runner are
    *     fixed
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: there is no compiler

@@ -130,10 +130,11 @@ public final class PopefWriter implements AutoCloseable {
    *
    * @param file where
    * @param mode the behaviour for an existing file
-   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (the folder), {@link
-   *     ErrorCode#PERMISSION_DENIED}, {@link ErrorCode#RESOURCE_EXHAUSTED} (disk full), {@link
-   *     ErrorCode#UNAVAILABLE} (another writer is appending) or {@link ErrorCode#DATA_LOSS}
-   *     (appending to a file that is not PopEF)
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (the folder does not exist), {@link
+   *     ErrorCode#PERMISSION_DENIED} (the file cannot be created), {@link
+   *     ErrorCode#RESOURCE_EXHAUSTED} (the disk is full), {@link ErrorCode#UNAVAILABLE} (another
+   *     writer appends to the file) or {@link ErrorCode#DATA_LOSS} (the file to append to is not
+   *     PopEF)
    */
   public PopefWriter(Path file, Mode mode) {
     Raw raw = new Raw(RawPopefWriter.create_file(file.toString(), mode.ordinal()), 0);

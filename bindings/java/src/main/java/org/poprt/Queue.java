@@ -9,8 +9,8 @@ import java.util.concurrent.ForkJoinPool;
 import java.util.function.Function;
 
 /**
- * A queue of memory that a {@link Session} reads or writes, for one anchor. Threads wait for each
- * other. A completion on the running thread may enqueue again if no other thread enqueues to that
+ * A queue of memory that a {@link Session} reads or writes, for one anchor. Any thread may use
+ * it. A completion on the running thread may enqueue again if no other thread enqueues to that
  * queue.
  */
 public abstract class Queue {
@@ -24,7 +24,7 @@ public abstract class Queue {
     this.input = input;
     handle = Handle.of(this, raw, RawQueue::delete);
     RawAnchor served = raw.anchor();
-    if (served == null) throw new IllegalStateException("QueueManager is closed"); // by now
+    if (served == null) throw new IllegalStateException("QueueManager is closed"); // meanwhile
     anchor = Anchor.list(1, i -> served).get(0);
   }
 

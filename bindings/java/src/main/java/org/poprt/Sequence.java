@@ -34,7 +34,7 @@ public final class Sequence implements AutoCloseable {
    *
    * @return a new array
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has not
-   *     started; with {@link ErrorCode#UNIMPLEMENTED}: a beam search; with {@link
+   *     started; with {@link ErrorCode#UNIMPLEMENTED}: it is a beam search; with {@link
    *     ErrorCode#RESOURCE_EXHAUSTED} when they do not fit in an array
    * @since 1.0
    */
@@ -108,7 +108,8 @@ public final class Sequence implements AutoCloseable {
    * @param value its value
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: no option has the name; the
    *     message lists the names
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the value
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the option does not accept
+   *     the value
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has
    *     started, or continues a saved text
    * @since 1.0
@@ -360,7 +361,7 @@ public final class Sequence implements AutoCloseable {
    * @param file the file
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has not
    *     started
-   * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: a beam search
+   * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: the sequence is a beam search
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: the folder does not exist
    * @throws PoprtException with {@link ErrorCode#PERMISSION_DENIED}: the file cannot be created
    * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}: the disk is full
