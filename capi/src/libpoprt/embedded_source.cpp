@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 // The limit that also applies when a source is embedded.
 constexpr uint64_t kMostSourceBytes = uint64_t{2} << 30;
 
-// The memory and the files of a source.
+// Keeps the memory of an embedded model and the folder with its external data.
 struct SourceFiles {
   std::shared_ptr<const void> model;
   std::unique_ptr<TemporaryFolder> folder;

@@ -12,9 +12,9 @@
 namespace poprt::capi {
 
 struct Numerics {
-  bool faithful = false;         // else fast
-  bool saturate = false;         // of halves that overflow
-  std::optional<uint64_t> seed;  // rounding is stochastic
+  bool faithful = false;         // false: fast
+  bool saturate = false;         // halves that overflow become the largest number
+  std::optional<uint64_t> seed;  // if set, rounding is stochastic and begins with it
 };
 // Parses option numerics: fast, faithful, saturating, or one of the last two with ":SEED". Throws
 // invalid_argument for another word.

@@ -30,12 +30,12 @@ struct poprt_sequence {
   std::shared_ptr<generate::Generator> generator;
   std::vector<int64_t> prompt;
   generate::SequenceOptions options;
-  std::shared_ptr<generate::Sequence> running;  // assigned with the mutex
+  std::shared_ptr<generate::Sequence> running;  // assigned while the mutex is locked
   double log_probability = 0;
-  std::vector<float> logits;        // while it waits
+  std::vector<float> logits;        // of the next token, while the sequence waits for resume
   bool changed = false;             // it has a prompt or options
   std::vector<std::byte> restored;  // a saved text; empty: none
-  std::mutex mutex;                 // of `running`, which any thread may cancel
+  std::mutex mutex;                 // guards `running`, which any thread may cancel
 };
 
 namespace {

@@ -49,7 +49,7 @@ void* open_model(const poprt_compile_options* o, const poprt_library_source* sou
   std::unique_ptr<ImportedModel> made;
   library_guard(error, [&] {
     const WarningFilter new_ones = skip_warnings(*o, *source);
-    report_open_step(*o, 0.05, "read");  // after the hash of a cache
+    report_open_step(*o, 0.05, "read");  // hash() covers the part up to 0.05
     auto opened = std::make_unique<ImportedModel>();
     opened->graph = compiler::read_model(model_source(*source), o->allow_links != 0, o->strict != 0,
                                          copies_file(o->load));
