@@ -48,7 +48,8 @@ struct Source {
   double scale = 1;
 };
 
-// Whether the node is an operator of ONNX, of the model or of an expansion.
+// Whether the node is this operator of ai.onnx, in the opset of the model or, from an expansion, in
+// the newest one.
 bool is_onnx(const Node& n, std::string_view type) {
   return n.op_type == type && ir::is_onnx_domain(n.domain);
 }

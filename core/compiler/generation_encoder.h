@@ -30,7 +30,7 @@ struct EncoderOptions {
   // computes them.
   std::string first;
   int64_t length = 0;            // the most tokens; 0 for features
-  std::vector<int64_t> lengths;  // that programs are compiled for, ascending, up to `length`
+  std::vector<int64_t> lengths;  // lengths of the compiled programs, ascending, up to `length`
   // Names of inputs; those of the exporters if empty.
   std::string input_ids, attention_mask, features;
   std::vector<int64_t> features_shape;  // of one sequence; sizes for dimensions that are open

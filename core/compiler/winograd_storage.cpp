@@ -18,7 +18,7 @@ struct Candidate {
   ir::Node* node;
   int64_t tiles;
   size_t place = 0;  // in the graph
-  int64_t bytes;     // that transformed weights add
+  int64_t bytes;     // additional bytes of the transformed weights
 };
 
 // The convolution if its kernel is Winograd's for two dimensions and its weights are constant.

@@ -22,7 +22,7 @@ struct Superstep {
   std::string_view what;
   int64_t sync = 0, exchange = 0, compute = 0, overhead = 0;  // cycles
   int64_t exchange_bytes = 0;                                 // of the busiest tile
-  int64_t tiles = 0;                                          // that compute
+  int64_t tiles = 0;                                          // the number of tiles that compute
   int64_t repeats = 1;                                        // rounds of a loop
 
   int64_t cycles() const { return repeats * (sync + exchange + compute + overhead); }

@@ -43,7 +43,7 @@ struct LargestTensor {
 struct TileMemory {
   int64_t ipu = 0;
   int64_t tile = 0;             // the busiest one
-  int64_t bytes = 0;            // that it needs, without gaps
+  int64_t bytes = 0;            // memory that the busiest tile needs, without gaps
   int64_t bytes_with_gaps = 0;  // with gaps of addresses, alignment and interleaved memory
   int64_t available = 0;
   int64_t always = 0;   // the part of `bytes` that exists during the whole run

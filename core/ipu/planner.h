@@ -36,8 +36,8 @@ struct Product {
   int64_t dilation_rows = 1, dilation_width = 1;
   DType inputs = DType::f16, partials = DType::f16, result = DType::f16;
   bool matmul = false;  // the operands may change places
-  // Whether the inputs are a weight of the model, which is stored where the plan needs it, and
-  // whether the weights are the result of another operation, which is not.
+  // A weight of the model is stored where the plan needs it; a computed operand must be moved
+  // there. By default the inputs are computed and the weights are not.
   bool resident_inputs = false, computed_weights = false;
 
   int64_t field() const { return batch * rows * width; }
@@ -68,7 +68,7 @@ struct Split {
 // One stage of the sum of partial results.
 struct ReduceStage {
   int64_t depth = 0;                  // partial results of each sum; 0: no stage
-  int64_t bytes = 0;                  // that the busiest tile receives
+  int64_t bytes = 0;                  // received by the busiest tile
   int64_t exchange = 0, compute = 0;  // cycles without the sync
 };
 
@@ -89,7 +89,7 @@ struct PlanCost {
   int64_t input_bytes = 0, weight_bytes = 0, partial_bytes = 0, reduce_bytes = 0;
   int64_t rearranged_bytes = 0;
   int64_t temporary_bytes = 0;
-  int64_t bound_bytes = 0;    // that the library compares with its bound
+  int64_t bound_bytes = 0;    // memory that the library compares with its bound
   bool shared_input = false;  // pairs of tiles receive the same inputs
 };
 

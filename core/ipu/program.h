@@ -16,7 +16,7 @@ struct ChipTensor {
   std::string name;
   TensorKind kind = TensorKind::activation;
   int64_t bytes = 0;
-  int64_t share = 0, tiles = 0;  // bytes on each of so many tiles
+  int64_t share = 0, tiles = 0;  // bytes on each tile that has a part; number of these tiles
   // The first and the last operation during which it exists.
   size_t first = 0, last = 0;
   int64_t alias_of = -1;  // the tensor whose memory it uses: a view

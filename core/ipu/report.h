@@ -15,7 +15,7 @@ struct Remedy {
   std::string text;
   int64_t cycles = 0;
   bool fits = true;   // false: the closest of all options, none of which is sufficient
-  int64_t bytes = 0;  // that the busiest tile then needs
+  int64_t bytes = 0;  // memory that the busiest tile then needs
 };
 
 struct ReportOptions {

@@ -302,7 +302,8 @@ ir::Value* GraphBuilder::read(std::string_view name, const Context& context) con
   return const_cast<ir::Value*>(*found);
 }
 
-// A graph input that is not a tensor is a node until the compiler knows its length.
+// Adds a graph input that is not a tensor, as a node: the compiler replaces the node when it knows
+// the length.
 ir::Value* GraphBuilder::add_container_input(const pb::ValueInfoProto& input, Context& context) {
   const ir::ValueType element = value_type(element_of(input.type()));
   const std::string names[] = {new_graph_name(input.name(), context)};

@@ -94,10 +94,10 @@ class AliasCheck {
 
   const Program& p_;
   const uint32_t input_, output_;
-  std::vector<Region> regions_;    // that are open
+  std::vector<Region> regions_;    // the open regions, the innermost last
   std::optional<uint32_t> index_;  // the buffer that selects the variant
-  bool written_ = false;           // by instructions that are in no variant
-  std::set<int64_t> written_in_;   // the variants that write the output
+  bool written_ = false;  // whether an instruction outside of the variants writes the output
+  std::set<int64_t> written_in_;  // the variants that write the output
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ enum class Space : uint8_t {
 
 // A typed place in memory. Several buffers may share bytes (views, in-place results, reuse over
 // time). Offsets in the arena and the weights are multiples of 64 unless the buffer is a view;
-// memory of the caller has any alignment.
+// memory of the caller may have any alignment.
 struct Buffer {
   Space space = Space::arena;
   uint32_t index = 0;   // index of the input or output anchor; 0 for arena and weights

@@ -229,7 +229,7 @@ void fill_in_order(const std::vector<const Weight*>& records, Write&& write) {
   std::condition_variable turn;
   size_t next = 0, written = 0;  // guarded by mutex
   std::exception_ptr error;
-  // Buffers of few megabytes are allocated once, because the first use of each page takes time.
+  // The first use of each page takes time, so buffers of up to kMostRoom are allocated once.
   constexpr uint64_t kMostRoom = uint64_t{16} << 20;
   uint64_t largest = 0;
   for (const Weight* w : records) largest = std::max(largest, w->bytes);

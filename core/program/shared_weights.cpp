@@ -13,7 +13,7 @@ namespace {
 
 // The place of a record after sharing.
 struct Moved {
-  uint64_t begin, end;  // before
+  uint64_t begin, end;  // the place before sharing
   uint64_t to;
   bool shared;
 };

@@ -23,7 +23,7 @@ using passes::PrecisionParameters;
 using passes::QuarterFormat;
 using passes::WeightedProduct;
 
-// At least so many values per tensor are recorded over all runs if there are more, and fewer than
+// At least this many values per tensor are recorded over all runs if there are more, and fewer than
 // twice as many. More values do not change the choice.
 constexpr int64_t kMostValues = int64_t{1} << 18;
 // About the number of rows of a product's inputs that GPTQ correlates, over all runs, if there are

@@ -34,7 +34,7 @@ class ByteCalibrator {
   struct Layer {
     WeightedProduct product;
     double data_loss = 0, weight_loss = 0;  // squared error over sum of squares
-    bool stays = false;                     // in f32
+    bool stays = false;                     // whether the layer stays in f32
     std::string reason = {};
     double loss() const { return data_loss + weight_loss; }
   };

@@ -22,7 +22,7 @@ constexpr std::array kLosses = {
 
 struct Sums {
   double squares = 0, distance = 0;  // sums over the differences
-  // Sums of the squares of both, and of their product
+  // The sums of the squares of both tensors and of their products.
   double was = 0, is = 0, product = 0;
   double was_weight = 0, is_weight = 0, most = 0;  // sums and maximum of magnitudes
 };
