@@ -26,7 +26,8 @@ struct Params {
   bool vnni, x_signed, has_residual, by_lines, depthwise;
   bool pointwise = true;  // the single tap of an output pixel is at the same place
   int64_t n, c, m, taps = 1, in_pixels = 1, out_pixels = 1;
-  int64_t reads, quads;  // the number of taps or lines of taps of a pixel, and the size of each
+  // A pixel reads `reads` taps, or lines of taps if `by_lines`, of `quads` times four bytes.
+  int64_t reads, quads;
   uint8_t pad_byte;
   std::array<Axis, 3> axis;
   int64_t tile_line;  // the number of pixels of a row if tiles end with it, otherwise 0

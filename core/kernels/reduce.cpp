@@ -30,7 +30,7 @@ T number(double value) {
 struct Params {
   const isa::ReduceTable* table = nullptr;
   Reduction kind{};
-  std::vector<Dim> kept, reduced;  // collapsed
+  std::vector<Dim> kept, reduced;  // adjacent dimensions are merged
   int64_t outputs = 1, elements = 1, per_task = 1;
   int64_t inner = 1;           // the last dimension if it is kept
   bool inner_reduced = false;  // the last dimension is reduced

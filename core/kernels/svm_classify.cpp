@@ -51,8 +51,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   const auto* labels = static_cast<const int64_t*>(data[1]);
   const auto* prob_a = static_cast<const float*>(data[2]);
   const auto* prob_b = static_cast<const float*>(data[3]);
-  auto* y = reinterpret_cast<double*>(scratch);  // columns
-  double* votes = y + p.columns;                 // classes
+  auto* y = reinterpret_cast<double*>(scratch);  // a score for each column
+  double* votes = y + p.columns;                 // a number for each class
   double* pairs = votes + k;                     // twice classes squared, and classes
   for (int64_t row = begin; row < end; row++) {
     const float* s = static_cast<const float*>(data[0]) + row * p.scores;

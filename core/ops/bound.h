@@ -173,7 +173,7 @@ BoundResult bound_elementwise(BoundContext& ctx);
 BoundResult bound_reshape(BoundContext& ctx, const Item& x, std::vector<Extent> to);
 // Reduces `axes` of input 0, whose padding is replaced by `filling`.
 BoundResult bound_reduced(BoundContext& ctx, std::vector<int64_t> axes, const Tensor& filling);
-// Refuses sizes of inputs other than 0; the result has the size of input 0.
+// The result has the size of input 0. Refuses further inputs that have a size.
 BoundResult bound_in_place(BoundContext& ctx);
 
 }  // namespace poprt::ops

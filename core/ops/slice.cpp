@@ -211,7 +211,8 @@ bool is_zero(BoundContext& ctx, const ir::Value* size) {
   return is_number(a) && is_number(b) && same_size(ctx.element_of(a, 0), ctx.element_of(b, 0));
 }
 
-// Whether the axis is cut to its first places, as many as the end is.
+// Whether Slice keeps the first places of the axis, and a value that depends on data states how
+// many.
 bool cuts_the_end(const SliceAxis& cut, const Shape& shape) {
   return cut.step == 1 && !cut.start.actual && cut.start.most == 0 && cut.end.actual &&
          cut.end.least >= 0 && cut.end.most <= shape[cut.axis];

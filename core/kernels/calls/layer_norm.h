@@ -14,7 +14,7 @@ struct LayerNorm {
 
   int64_t rows = 0;
   int64_t n = 0;       // elements of a row
-  int64_t period = 1;  // scale and bias repeat after so many rows
+  int64_t period = 1;  // scale and bias repeat after this number of rows
   int64_t run = 1;     // number of elements that share an element of scale and bias; divides n
   bool rms = false;    // without subtracting the mean
   float epsilon = 0;

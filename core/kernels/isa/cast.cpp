@@ -57,7 +57,7 @@ POPRT_INLINE typename Stored<To>::type convert(typename Stored<From>::type v) {
     return static_cast<To>(v);
 }
 
-// Caller memory has any alignment.
+// The memory of a caller may have any alignment.
 template <class T>
 struct Loose {
   typedef typename Stored<T>::type type __attribute__((aligned(1), may_alias));

@@ -87,7 +87,8 @@ struct ConvPhase {
 };
 
 struct ConvTable {
-  // Returns ConvBlocking::vectors for tasks of so many pixels and blocks of output channels.
+  // Returns ConvBlocking::vectors for tasks of `pixels` pixels and `blocks` blocks of output
+  // channels.
   int64_t (*best_vectors)(int64_t pixels, int64_t blocks);
   // Weights are [groups][oc block][K][16], K = (channel block, tap, channel in block) without
   // padding; taps are (kd, kh, kw). 1x1 with stride 1, no padding and no prologue reads x in place;

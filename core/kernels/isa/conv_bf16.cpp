@@ -220,7 +220,8 @@ void gather_pairs(const ConvShape& s, const BlockedTask& t, const T* x, uint16_t
 // L2 cache: each tile prefetches a part of them. A pair of K is one cache line.
 struct NextWeights {
   const uint8_t* at;
-  int64_t pairs, vector, vectors;  // lines of a block of output channels; bytes between blocks
+  // Lines of a block of output channels that are not prefetched; bytes between blocks; blocks.
+  int64_t pairs, vector, vectors;
   void fetch(int64_t lines) {
     for (int64_t q = 0; q < vectors; q++)
       for (int64_t i = 0; i < lines; i++) __builtin_prefetch(at + q * vector + i * 64, 0, 2);

@@ -112,7 +112,7 @@ struct NarrowTable {
   // Null if this instruction set has no such products. Only for weights of f16 without scales.
   void (*halves)(bool native, const NarrowShape& s, const NarrowOperands& o,
                  const NarrowRange& range, float* buffer) noexcept;
-  // Rounds rows of a, times a power of two, to f16.
+  // Multiplies each row of a by a power of two, so that it is in the range of f16, and rounds it.
   void (*to_halves)(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_begin,
                     int64_t row_end) noexcept;
 };

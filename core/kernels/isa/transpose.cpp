@@ -6,7 +6,7 @@
 namespace poprt::kernels::isa {
 namespace {
 
-// A tile of kSize lanes by kSize rows. Memory has any alignment.
+// A tile of kSize lanes by kSize rows. Memory may have any alignment.
 struct Tile1 {
   static constexpr int kSize = 8;
   using Element = uint8_t;

@@ -239,7 +239,7 @@ std::vector<Tensor> split(const ir::Node& n, std::span<const Tensor> inputs) {
 
 // -- Tokenizer of com.microsoft ------------------------------------------------------------------
 
-// The characters of UTF-8 text; a byte that belongs to none is one.
+// Returns the characters of UTF-8 text. A byte that is not part of a valid character counts as one.
 std::vector<std::string> characters_of(std::string_view s) {
   std::vector<std::string> out;
   while (!s.empty()) {

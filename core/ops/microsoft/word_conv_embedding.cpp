@@ -7,7 +7,7 @@
 namespace poprt::ops::microsoft_word_conv_embedding_op {
 namespace {
 
-constexpr double kLess = -2;  // than each result of Tanh
+constexpr double kLess = -2;  // less than every result of Tanh
 
 void expand(Expansion& e) {
   const Shape ids = e.shape(0), w = e.shape(1), table = e.shape(3);

@@ -300,7 +300,7 @@ class Products {
       return shape;
     };
     const int64_t k = count(g.summed), n = count(g.right);
-    // Without a batch, rows keep their axes.
+    // Without a batch, MatMul accepts several axes of rows, so they need no Reshape.
     const Shape rows = g.batch.empty() && !g.left.empty() ? with(shape_of(g.left), {k})
                                                           : with(batch_of(a), {count(g.left), k});
     Value* left = reshaped(at_, ordered(a, rows_of(a, g)), rows);
