@@ -111,7 +111,7 @@ class Occupant {
 
 // Static properties of a device.
 struct Properties {
-  int ipu_version = 21;  // 21 is a Bow IPU ("ipu21")
+  int ipu_version = 21;  // 21 is a C600 IPU ("ipu21")
   int64_t tiles_per_ipu = 1472;
   bool ipu_model = false;      // made by create_ipu_model_device(); no other caller can get it
   bool remote_buffers = true;  // whether it has streaming memory

@@ -71,7 +71,7 @@ class DeviceManager {
   // Visible IPUs, including busy ones, and their ids in ascending order.
   int64_t device_count() const noexcept { return static_cast<int64_t>(ids_.size()); }
   const std::vector<int64_t>& device_ids() const noexcept { return ids_; }
-  // The emulated chip is a Bow IPU.
+  // The emulated chip is the IPU of a C600 card.
   static constexpr const char* ipu_hardware_version() { return "ipu21"; }
 
   // The first free device that is suitable.

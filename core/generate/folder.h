@@ -33,7 +33,7 @@ struct ModelFolder {
   std::filesystem::path model;
   bool is_popef = false;
   int64_t context_length = 0;        // 0: unknown
-  std::vector<int64_t> stop_tokens;  // that end a text
+  std::vector<int64_t> stop_tokens;  // each of them ends a text
   // The names of inputs and outputs; if empty, the names that exporters use.
   std::string input_ids, attention_mask, position_ids, logits;
   // Pairs of the names of an input and an output with a recurrent state; "%d" is a number.

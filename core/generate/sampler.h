@@ -21,8 +21,8 @@ struct SamplingOptions {
   // Divides the logits above 0 of tokens that the text contains, and multiplies those below 0.
   double repetition_penalty = 1;
   uint64_t seed = 0;
-  std::vector<int64_t> bad_tokens;   // that are never chosen
-  std::vector<int64_t> stop_tokens;  // that end the sequence, in addition to those of the model
+  std::vector<int64_t> bad_tokens;   // are never chosen
+  std::vector<int64_t> stop_tokens;  // end the sequence, in addition to those of the model
   bool ignore_stop = false;          // the stop tokens of the model do not end the sequence
   int64_t max_new_tokens = 0;        // 0: until the maximum length
   int64_t min_new_tokens = 0;        // stop tokens are not chosen before

@@ -22,7 +22,7 @@ class Sink {
   virtual void write_at(uint64_t position, std::span<const std::byte> bytes) = 0;
   // Like write_zeros(), for bytes that will be overwritten: until then a file is sparse.
   virtual void extend(uint64_t bytes) { write_zeros(bytes); }
-  virtual void reserve(uint64_t) {}  // a hint: so many bytes will be written
+  virtual void reserve(uint64_t) {}  // a hint: the number of bytes that will be written
   virtual uint64_t size() const = 0;
   virtual void fix_written() {}  // the caller will not overwrite the bytes written so far
   virtual void commit() = 0;

@@ -82,7 +82,7 @@ class Writer {
                                                    const std::string& executable = {});
   void write(const Metadata& metadata);
 
-  // Announces that about so many bytes will be written. This is a hint for large files.
+  // Announces that about `bytes` bytes will be written. This is a hint for large files.
   void reserve(uint64_t bytes);
   // Finishes the active blob and the writer. A second call has no effect.
   void close();

@@ -29,7 +29,8 @@ struct ShapeRunnerConfig {
   static constexpr size_t kDefaultShapes = 16;
 
   RunnerConfig runner;  // of the runner of each shape
-  // The largest number of shapes that are kept, without the one that was compiled ahead; 0 is as 1.
+  // The largest number of shapes that are kept, without the one that was compiled ahead; 0 counts
+  // as 1.
   size_t max_shapes = kDefaultShapes;
   // The largest number of bytes that these shapes may need together: of each, the memory for one
   // run of every replica, and one request with its outputs. 0: no limit.

@@ -125,7 +125,7 @@ void set_engine_options(Model& model, std::vector<popef::Option> options) {
 device::Constraints constraints_of(const Model& model) {
   device::Constraints c;
   c.num_ipus = int64_t{model.replication_factor} * model.ipus;
-  // A Bow IPU (21) also runs programs for its predecessor (2).
+  // A C600 IPU (21) also runs programs for its predecessor (2).
   if (model.metadata.ipuVersion() != 2) c.ipu_version = model.metadata.ipuVersion();
   return c;
 }

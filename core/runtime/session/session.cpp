@@ -446,7 +446,7 @@ bool Session::run_main_programs_unless_stopped() {
 
 void Session::run_programs(std::span<const uint32_t> indices) {
   const popef::ProgramFlow& flow = model_->metadata.programFlow();
-  std::map<uint32_t, std::optional<Flow>> known;  // without a flow: a program without effect
+  std::map<uint32_t, std::optional<Flow>> known;  // by index; a program of no flow has no effect
   for (const auto& [index, name] : model_->metadata.programsMap()) known[index] = std::nullopt;
   for (const uint32_t index : flow.save()) known[index] = Flow::save;
   for (const uint32_t index : flow.main()) known[index] = Flow::main;
