@@ -167,7 +167,7 @@ DocumentDiff comparison(const InspectSettings& s, const Document& left, const Do
   return diff;
 }
 
-// Returns the index of the program with the given name.
+// Returns the index of the executable that --executable names, or 0 without the option.
 size_t executable_of(const InspectSettings& s, const Document& d) {
   if (s.executable.empty()) return 0;
   if (!d.popef) throw Usage("--executable is for .popef files");

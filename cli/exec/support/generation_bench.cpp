@@ -23,8 +23,8 @@ struct Spread {
   double min = 0, median = 0, max = 0;
 };
 
-// `values` has at least one element. The middle of an even number is the greater one, as for the
-// latencies of requests.
+// `values` has at least one element. The median of an even number of values is the greater of the
+// two in the middle, as for the latencies of requests.
 Spread spread_of(std::vector<double> values) {
   std::ranges::sort(values);
   return {values.front(), values[values.size() / 2], values.back()};
