@@ -38,7 +38,8 @@ struct TensorDifference {
   double rms = 0, rms_right = 0;             // of the differences and of the right values
   std::vector<DifferingElement> worst;       // elements that differ, largest difference first
   static constexpr size_t kBins = 256;
-  // Number of differing elements in equal runs of the tensor, for a picture of their positions.
+  // Number of differing elements in consecutive parts of equal length, for a picture of their
+  // positions.
   std::vector<uint64_t> where;
 
   bool agrees() const { return problem.empty() && differing == 0; }

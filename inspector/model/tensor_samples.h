@@ -36,7 +36,8 @@ PictureSamples picture_samples(const Tensor& tensor, int most,
 
 struct RowSamples {
   double least = 0, most = 0;  // of the finite elements and zero
-  // Elements and their values: of each `step` elements the finite one with the largest magnitude.
+  // Elements and their values. If the row has more than `most_points` elements, each point is the
+  // finite element with the largest magnitude of a part of the row.
   std::vector<std::pair<int64_t, double>> points;
   std::vector<int64_t> top;     // top_elements()
   std::vector<double> softmax;  // softmax_of() these

@@ -23,7 +23,8 @@ class DetailsPanel {
             ImVec2 size);
   bool busy() const { return tensor_.busy(); }
   void settle() { tensor_.settle(); }
-  // The step that was clicked, and the name of the node after it. There is no step without a click.
+  // The step that was clicked, and the name that the node has after this step. Without a click, the
+  // step is -1.
   struct Wanted {
     int step = -1;
     std::string node;

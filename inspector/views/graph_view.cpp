@@ -236,7 +236,7 @@ void GraphView::search(const std::string& text) {
   search_text_ = text;
   find_matches();
   if (matches_.empty()) return;
-  show_wanted_ = matches_[0];  // or the closed group that contains it
+  show_wanted_ = matches_[0];  // if the node is in a closed group, the group is shown
   fit_wanted_ = false;
 }
 

@@ -355,7 +355,7 @@ void GraphView::draw_minimap(ImDrawList* list) {
                       ui::with_alpha(c.panel, 0.92f), 4 * s);
   list->AddRect({least.x - 6 * s, least.y - 6 * s}, {most.x + 6 * s, most.y + 6 * s}, c.border,
                 4 * s);
-  const size_t step = scene_->boxes.size() / 4000 + 1;  // with very many boxes only some of them
+  const size_t step = scene_->boxes.size() / 4000 + 1;  // of very many boxes, only some are drawn
   for (size_t i = 0; i < scene_->boxes.size(); i += step) {
     const SceneBox& b = scene_->boxes[i];
     if (b.open) continue;

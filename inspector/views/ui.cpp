@@ -29,7 +29,7 @@ constexpr Colours kLight = {rgb(0xf3f4f7), rgb(0xffffff), rgb(0xe8ebf0), rgb(0xc
 struct State {
   Theme theme = Theme::dark;
   float scale = 1;
-  ImFont* fixed = nullptr;  // fonts of ImGui's context
+  ImFont* fixed = nullptr;  // the context of ImGui owns it
   std::vector<Mark> marks;
   std::map<std::string, float> panels;
   std::set<ImWchar> missing;  // drawn characters that are not in kLatin
