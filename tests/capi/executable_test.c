@@ -88,7 +88,7 @@ static void batching_dimensions_that_mix_rows_are_refused(void** state) {
   e = compile_softmax(sizes, 2);
   assert_refusal(e, 0, "several shapes");
   poprt_executable_free(e);
-  e = open_copies(); /* which no compiler made */
+  e = open_copies(); /* no compiler has made this executable */
   FAILS(poprt_executable_batching_refusal(e, 0, &text), POPRT_FAILED_PRECONDITION,
         "compile the model again");
   assert_ptr_equal(text, UNTOUCHED(poprt_string));

@@ -62,7 +62,7 @@ class Bench(CommandTest):
                     self.assertLessEqual(r["requests_per_second"], clients * 1000 / r["min_ms"])
 
     def test_requests_in_flight_are_two_steps(self):
-        """They are at least 8 and at most 1024; a warning is printed if they fill less than two steps."""
+        """At least 8 and at most 1024 requests are in flight; a warning is printed if they fill less than two steps."""
         for batches, flying in ((1, 8), (4, 8), (5, 10), (512, 1024), (513, 1024)):
             popef = self.popef(model("relu"), "--batches_per_step", batches)
             for words in (["--async"], ["--through", "callbacks"]):

@@ -89,7 +89,7 @@ class Function:
 
     def heads(self, language):
         heads = [a.declared(language) for a in self.args]
-        if language == "go":  # which names the type of several arguments once
+        if language == "go":  # Go names a type once for several arguments
             kinds = [head.split()[1] for head in heads] + [None]
             heads = [head.split()[0] if kinds[i] == kinds[i + 1] else head for i, head in enumerate(heads)]
         return ", ".join(heads)

@@ -38,7 +38,7 @@ inline std::vector<std::byte> segment_bytes(capnp::MallocMessageBuilder& message
   return {bytes.begin(), bytes.end()};
 }
 
-// A message in canonical form, kept with its bytes.
+// A message of one segment without a segment table. It keeps a copy of the bytes.
 class Message {
  public:
   explicit Message(std::span<const std::byte> bytes)

@@ -141,7 +141,7 @@ class ContractTest extends Scenarios {
       runner.execute(b);
       twicePlusOne(x, both);
       FloatBuffer y = FloatBuffer.allocate(8);
-      b.input("x", both).output("y", y); // and now only that of the input
+      b.input("x", both).output("y", y); // from here on, the array is only that of the input
       both.put(0, 4);
       runner.execute(b);
       twicePlusOne(both, y);

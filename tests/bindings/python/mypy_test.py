@@ -10,7 +10,7 @@ import poprt
 
 MYPY = shutil.which("mypy")
 PACKAGES = os.path.dirname(os.path.dirname(poprt.__file__))
-# Each line that ends with "# error" is wrong, and no other.
+# mypy must report exactly the lines that end with "# error".
 USER = '''import numpy as np
 from poprt.compiler import Compiler, CompilerOptions, Executable
 from poprt.runtime import LightRunnerConfig, Runner, RuntimeConfig

@@ -52,7 +52,7 @@ TEST(TritonConfig, ThatContradictsTheModelIsRefused) {
   };
   EXPECT_EQ(refusal("digits8.popef", "parameters", Json::object()), "");
   EXPECT_EQ(refusal("digits8.popef", "max_batch_size", 20),
-            "");  // as many rows as three runs of the model
+            "");  // three runs of the model for a request
   EXPECT_EQ(refusal("digits8.popef", "input", with(image, "name", "picture")),
             "the configuration has input 'picture'; the model has 'image'");
   EXPECT_EQ(

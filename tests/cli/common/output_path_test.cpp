@@ -14,7 +14,7 @@ TEST(OutputPath, IsTheTargetOfALink) {
   EXPECT_EQ(resolve_links(at / "plain"), at / "plain");
   fs::create_symlink("far/b", at / "a");
   fs::create_symlink(at / "c", at / "far" / "b");
-  EXPECT_EQ(resolve_links(at / "a"), at / "c");  // which does not exist yet
+  EXPECT_EQ(resolve_links(at / "a"), at / "c");  // c does not exist yet
   write_file(folder, "c", "");
   EXPECT_EQ(resolve_links(at / "a"), at / "c");
   fs::create_symlink("round", at / "round");

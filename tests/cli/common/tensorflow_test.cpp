@@ -75,7 +75,7 @@ TEST(Tensorflow, APackageThatIsMissingIsNotStarted) {
             "--framework tensorflow: Python's package tf2onnx is not installed; python3 -m pip "
             "install tf2onnx tensorflow");
   EXPECT_EQ(missing.conversions(), "");
-  Converter other("good", 1);  // which prints its own error
+  Converter other("good", 1);  // prints a separate error
   EXPECT_EQ(other.run(), "");
 }
 

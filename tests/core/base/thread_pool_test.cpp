@@ -297,8 +297,9 @@ TEST(ThreadPool, RunsOfSharedPoolsUseNoMoreThreadsThanOne) {
   struct InTasks {
     int runs = 0;
     std::atomic<int> now{0}, most{0};
-    std::atomic<bool> waits{true};           // until four threads are in tasks
-    std::array<std::atomic<int>, 4> late{};  // calls on workers that sleep during so many runs
+    std::atomic<bool> waits{true};  // until four threads are in tasks
+    std::array<std::atomic<int>, 4>
+        late{};  // calls by worker, of those that must sleep during `runs` runs
 
     static void run(void* context, int64_t begin, int64_t end, int worker) noexcept {
       auto& self = *static_cast<InTasks*>(context);

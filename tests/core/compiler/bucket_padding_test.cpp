@@ -28,8 +28,8 @@ enum class Way { proven, masked, exact };
 struct Network {
   const char* name;
   Way way;
-  std::string body;    // of dimension N
-  bool fused = false;  // to the kernel of attention
+  std::string body;    // nodes on tensors with the dimension N
+  bool fused = false;  // whether attention is fused
 };
 
 // An attention with two heads; `mask` makes %m of the scores %s. Lengths are up to 9.

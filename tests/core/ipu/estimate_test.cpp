@@ -182,7 +182,7 @@ TEST(Estimate, ALongStepHidesFillAndDrainAndOneBatchDoesNot) {
     return estimate_of(three_stages(), target, o).period_seconds;
   };
   const double slowest = (20 * 3150 + 600 + 110294) / 1.5e9;
-  EXPECT_NEAR(period(1), 3 * slowest + 0.000020, 2e-6);  // and the call
+  EXPECT_NEAR(period(1), 3 * slowest + 0.000020, 2e-6);  // three stages and 0.02 ms for the call
   EXPECT_NEAR(period(1000), slowest, 0.003 * slowest);
   o.overlap = false;  // the IPUs work one after the other
   EXPECT_NEAR(period(1000), (45 * 3150 + 2 * (600 + 110294)) / 1.5e9, 1e-6);

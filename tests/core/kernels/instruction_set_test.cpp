@@ -62,7 +62,7 @@ int code_of(Isa isa, bool vnni, bool vbmi, bool half_products) {
 class Cpu : public ::testing::Test {
  protected:
   Cpu() {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");  // which starts the program again
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // starts the program again
     if (const char* old = std::getenv("POPRT_ISA")) before_ = old;
   }
   ~Cpu() override {

@@ -84,7 +84,7 @@ struct NodeLine {
 struct Choice {
   std::string key;  // "in 2", an attribute, "$NAME", "outputs" or "opset"
   std::vector<std::string> alternatives;
-  size_t with_all = 1;  // the first so many are tried with each choice of the other lines
+  size_t with_all = 1;  // number of first alternatives that are tried with each choice of others
   size_t chosen = 0;
 };
 

@@ -347,7 +347,7 @@ TEST(Resize, RegionsReachOutsideOfTheInput) {
   for (const size_t o : {0, 1, 5, 6}) EXPECT_EQ(cubic[o], 9) << o;
   EXPECT_NEAR(cubic[2], 2, 1e-6);
   EXPECT_NEAR(cubic[4], 5, 1e-6);
-  // The whole input, whose ends are inside.
+  // The region is the whole input, and its first and last positions are inside.
   EXPECT_EQ(values("nearest", 0, 1, 9), (std::vector<double>{1, 2, 2, 3, 4, 4, 5}));
   const std::vector<double> whole = values("linear", 0, 1, 9);
   for (size_t o = 0; o < 7; o++) EXPECT_NEAR(whole[o], 1 + static_cast<double>(o) * 4 / 6, 1e-6);

@@ -63,7 +63,7 @@ TEST(ScanInference, DirectionsAreZeroOrOne) {
 TEST(ScanInference, NumbersOfInputsAndOutputsFitTheBody) {
   struct Case {
     ScanNode node;
-    std::string error_part;  // of the numbers; empty where they fit
+    std::string error_part;  // names the numbers that differ; empty if all fit
   };
   const Case cases[] = {
       {{}, ""},

@@ -344,7 +344,7 @@ class Alterer {
   }
 
   const ir::Graph& graph_;
-  std::unique_ptr<ir::Graph> scratch_;  // where attributes are tried
+  std::unique_ptr<ir::Graph> scratch_;  // a copy in which attributes are tried
   std::vector<Altered> altered_;
 };
 

@@ -265,7 +265,7 @@ void expect_evidence(const std::string& pass, const std::string& test) {
   EXPECT_NE(lines.find("[  PASSED  ] 1 test."), std::string::npos) << lines;
   EXPECT_NE(report.find("\"compared\""), std::string::npos) << "it compares no results";
   const std::string rewrites = fmt::format("pass {}: ", pass);
-  bool fired = pass == "shape_inference";  // which counts nothing; its test looks at types
+  bool fired = pass == "shape_inference";  // this pass counts no rewrites; its test compares types
   for (size_t at = 0; (at = lines.find(rewrites, at)) != std::string::npos; at++)
     fired |= lines[at + rewrites.size()] != '0';
   EXPECT_TRUE(fired) << "the pass does nothing in it";

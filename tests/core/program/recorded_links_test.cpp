@@ -71,10 +71,10 @@ std::string refusal_of(auto&& f) {
 // The options of a model, which copies "x" to "y" through the arena.
 struct Form {
   int64_t n = 2;
-  int mark = 1;                    // its weights begin with
+  int mark = 1;                    // the first byte of the weights
   uint64_t state = 0;              // bytes
   bool data = false;               // x has a value in the weights
-  bool save = false;               // and load
+  bool save = false;               // whether there are programs to load and save
   std::vector<int64_t> ipus = {};  // one shard on each
   bool pipelined = false;
   DType dtype = DType::f32;

@@ -44,7 +44,8 @@ TEST(Shards, AnchorsPlacesAndKernelsOfAllTogetherAreLimited) {
     p.kernels.resize(kernels, "copy");
     return message_of_shards(p);
   };
-  // 1024 shards with 1024 each are the largest allowed number.
+  // The limit allows 1024 shards with 1024 anchors, places and kernels each; a transfer has two
+  // places.
   EXPECT_EQ(with(100, 200, 50, 624), "taken");
   const std::string refused =
       "data_loss: 1024 shards with 1025 anchors and kernels each are more than 1048576";
@@ -87,7 +88,8 @@ Program handed_on() {
   };
   const auto x = add({Space::input, 0, 0, 64, DType::f32, {16}});
   const auto y = add({Space::output, 0, 0, 64, DType::f32, {16}});
-  const auto half = add({Space::arena, 0, 32, 32, DType::f32, {8}});  // of the place
+  const auto half =
+      add({Space::arena, 0, 32, 32, DType::f32, {8}});  // the second half of the place
   const auto own = add({Space::arena, 0, 64, 64, DType::f32, {16}});
   const auto other = add({Space::arena, 0, 144, 16, DType::f32, {4}});
   const auto none = add({Space::arena, 0, 8, 0, DType::f32, {0}});

@@ -4,7 +4,8 @@
 namespace poprt::test {
 namespace {
 
-// A run-time condition of n elements: none, all or some are true.
+// Returns a condition of n elements, of which none, some or all are true: an input of the graph or,
+// in a subgraph, a random constant.
 Value* condition(Maker& m, int64_t n) {
   Value* v = m.input(DType::boolean, {n});
   if (v->is_constant()) return v;

@@ -75,7 +75,7 @@ TEST(Branches, MoveBeforeANodeWithTheirContents) {
   EXPECT_EQ(graph->nodes()[1]->input(1)->constant().to_doubles(), (std::vector<double>{5, 6}));
   EXPECT_EQ(&graph->nodes()[1]->input(1)->graph(), graph.get());
 
-  const auto rest = passes::inline_graph(*other, *graph, nullptr);  // to the end
+  const auto rest = passes::inline_graph(*other, *graph, nullptr);  // null: appends the nodes
   EXPECT_EQ(ops_of(*graph), "Neg Mul If Sqrt Add If");
   const ir::Node& inner = *graph->nodes()[5];
   EXPECT_EQ(inner.name, "inner");

@@ -92,7 +92,7 @@ TEST_F(GraphHost, ListsAreFilledUpToTheirCapacity) {
   EXPECT_EQ(readers("b", 5), "sum sum 2");  // twice: it reads it twice
   EXPECT_EQ(readers("b", 1), "sum 2");
   EXPECT_EQ(readers("x", 1), "product 1");
-  EXPECT_EQ(readers("c", 0), "2");  // in the branches
+  EXPECT_EQ(readers("c", 0), "2");  // both readers are in branches
   EXPECT_EQ(readers("d", 3), "0");  // an output is no reader
   EXPECT_EQ(value("nobody"), nullptr);
   EXPECT_EQ(value(nullptr), nullptr);

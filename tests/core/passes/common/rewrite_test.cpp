@@ -199,7 +199,7 @@ TEST(Rewrite, InsertsNewNodesBeforeTheNodeWithItsName) {
 
 TEST(Rewrite, RemovesValuesReadOnlyByADeadNode) {
   const auto g = parsed(kReaders);
-  passes::erase_if_dead(g->nodes()[3]);  // which makes an output
+  passes::erase_if_dead(g->nodes()[3]);  // has no effect: the node computes an output of the graph
   EXPECT_EQ(ops_of(*g), "Neg Exp Split Add Abs");
   passes::erase_if_dead(g->nodes()[2]);
   EXPECT_EQ(ops_of(*g), "Neg Exp Add Abs");  // Exp has another reader

@@ -268,7 +268,7 @@ TEST(Int64ToInt32, StatesOfLoopsAreNarrowedAndTheirCountsAreNot) {
     output %r
   )");
   run(*graph, {"int64_to_int32"});
-  EXPECT_EQ(ops_of(*graph), "Cast Loop");  // of the trip count
+  EXPECT_EQ(ops_of(*graph), "Cast Loop");  // the Cast is that of the trip count
   EXPECT_EQ(graph->inputs()[0]->dtype(), DType::s32);
   EXPECT_EQ(graph->outputs()[0]->dtype(), DType::s32);
   EXPECT_EQ(graph->outputs()[1]->dtype(), DType::s32);

@@ -97,10 +97,10 @@ uint64_t slice_of_this_thread() {
 // The actions of the watching thread before it reports a request.
 struct Notified {
   std::atomic<int> count{0};
-  std::atomic<int64_t> sleeps{0};  // of the thread, until the last one
+  std::atomic<int64_t> sleeps{0};  // how often the thread had slept at the last report
   std::atomic<bool> in_time{true};
   char thread[16] = "";
-  uint64_t slice = 0;  // that the thread requested from the kernel
+  uint64_t slice = 0;  // the time slice that the thread requested from the kernel
 
   static void call(void* context, const Request& request) noexcept {
     auto& notified = *static_cast<Notified*>(context);

@@ -103,7 +103,7 @@ TEST(LightRunner, StopFreesTheDeviceAndReloadTakesOneAgain) {
   }
   runner.reload();
   runner.reload();
-  EXPECT_EQ(run(runner), w.second);  // as they were last updated
+  EXPECT_EQ(run(runner), w.second);  // the weights of the last update
 }
 
 TEST(LightRunner, RefusesUnknownAnchorsAndWrongSizes) {

@@ -37,7 +37,7 @@ std::shared_ptr<const Model> product_model(unsigned seed, const std::string& out
   const auto w = b.weights(weights, DType::f32, {kDepth * kColumns}, [=](std::span<std::byte> to) {
     std::memcpy(to.data(), test::random_floats(kDepth * kColumns, seed).data(), to.size());
   });
-  const int64_t numbers[] = {kProductRows, kColumns, kDepth, 0, 0};  // and the epilogue
+  const int64_t numbers[] = {kProductRows, kColumns, kDepth, 0, 0};  // the last two: the epilogue
   const float floats[] = {0, 0};
   const program::BufferId operands[] = {x, w, kNoBuffer, kNoBuffer, y};
   b.emit("matmul", operands, numbers, floats, "product");

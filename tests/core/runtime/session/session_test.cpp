@@ -458,7 +458,7 @@ TEST(Session, OnlyADeviceOfTheModelsVersionAndSizeIsBound) {
     Session session(make_model("m", copy.image(), {}, {}, m), config);
   };
   EXPECT_EQ(error_of([&] { bind(1, 1); }).code(), ErrorCode::not_found);
-  EXPECT_NO_THROW(bind(1, 2));  // a Bow IPU runs these
+  EXPECT_NO_THROW(bind(1, 2));  // a C600 IPU runs these
   const device::DeviceManager manager(3);
   SessionConfig config;
   config.device = manager.get_device(1);

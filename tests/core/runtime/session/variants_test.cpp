@@ -29,7 +29,8 @@ std::shared_ptr<const Model> saved(const program::Program& program,
   return open_payload(std::move(name), payload->bytes(), payload);
 }
 
-// y = the constants, with `n` elements. Input x has their shape and is not read.
+// A model whose output y has `n` elements equal to `value`. Input x has the same shape and is not
+// read.
 std::shared_ptr<const Model> constant_model(float value, int64_t n, std::string name,
                                             const program::Notes& notes = {}) {
   program::Builder b;
