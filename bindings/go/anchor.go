@@ -71,7 +71,7 @@ func (a Anchor) String() string {
 	return fmt.Sprintf("%s %v [%s]", a.Name, a.DType, strings.Trim(strings.ReplaceAll(fmt.Sprint(a.Shape), " ", ","), "[]"))
 }
 
-// described returns a description of inputs and outputs.
+// described returns for example "image f32 [8,1,8,8] -> scores f32 [8,10]", the texts of the anchors.
 func described(inputs, outputs []Anchor) string {
 	join := func(anchors []Anchor) string {
 		texts := make([]string, len(anchors))
