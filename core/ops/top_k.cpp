@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
+#include <vector>
 
 #include "ir/newest.h"
 #include "ops/bound.h"
@@ -61,19 +63,28 @@ void lower(LowerContext& ctx) {
 // Whether k is known not to exceed the size: it is the size, 0, a checked number, or a minimum of
 // the size and other numbers.
 bool is_at_most(BoundContext& ctx, ir::Value* k, const ir::Value* size) {
-  if (same_size(k, size)) return true;
-  if (k->is_constant()) return k->constant().to_int64s()[0] <= 0;
-  const ir::Node* n = k->producer();
-  if (!n) return false;
-  if (n->is("CheckIndex", "poprt")) return same_size(n->input(1), size);
-  const bool is_least = n->op_type == "Min" && ir::is_onnx_domain(n->domain);
-  if (!is_least &&
-      (facts_of(*n).source != ElementSource::chosen || extremum_of(*n) != Extremum::least))
-    return false;
-  return std::ranges::any_of(n->inputs().subspan(is_least ? 0 : 1), [&](ir::Value* v) {
-    return v->type.is_static() && element_count(v->shape()) == 1 &&
-           is_at_most(ctx, ctx.element_of(v, 0), size);
-  });
+  std::unordered_set<const ir::Value*> seen;
+  std::vector<ir::Value*> open;  // other numbers of the minimum, the next one last
+  for (;;) {
+    if (same_size(k, size)) return true;
+    if (k->is_constant()) {
+      if (k->constant().to_int64s()[0] <= 0) return true;
+    } else if (const ir::Node* n = k->producer(); n && seen.insert(k).second) {
+      const bool is_least = n->op_type == "Min" && ir::is_onnx_domain(n->domain);
+      if (n->is("CheckIndex", "poprt")) {
+        if (same_size(n->input(1), size)) return true;
+      } else if (is_least || (facts_of(*n).source == ElementSource::chosen &&
+                              extremum_of(*n) == Extremum::least)) {
+        const auto numbers = n->inputs().subspan(is_least ? 0 : 1);
+        for (size_t i = numbers.size(); i-- > 0;)
+          if (numbers[i]->type.is_static() && element_count(numbers[i]->shape()) == 1)
+            open.push_back(numbers[i]);
+      }
+    }
+    if (open.empty()) return false;
+    k = ctx.element_of(open.back(), 0);
+    open.pop_back();
+  }
 }
 
 BoundResult bound(BoundContext& ctx) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <unordered_set>
+#include <vector>
 
 #include "compiler/flow/specialize.h"
 #include "compiler/memory_plan.h"
@@ -80,19 +81,26 @@ void flatten_if(Node& n) {
   n.graph().erase_node(&n);
 }
 
-// Collects the loop's state values that `v` may share bytes with.
-void collect_roots(const Value* v, std::unordered_set<const Value*>& roots) {
-  const Node* p = v->producer();
-  if (!p || ops::facts_of(*p).marker == ops::Marker::loop_begin) {
-    roots.insert(v);
-    return;
+// The loop's state values that `of` may share bytes with.
+std::unordered_set<const Value*> roots_of(const Value* of) {
+  std::unordered_set<const Value*> roots, seen;
+  std::vector<const Value*> open = {of};
+  while (!open.empty()) {
+    const Value* v = open.back();
+    open.pop_back();
+    if (!seen.insert(v).second) continue;
+    const Node* p = v->producer();
+    if (!p || ops::facts_of(*p).marker == ops::Marker::loop_begin) {
+      roots.insert(v);
+    } else if (!p->input(0)) {
+      continue;
+    } else if (is_contiguous_concat(*p)) {
+      open.insert(open.end(), p->inputs().begin(), p->inputs().end());
+    } else if (is_contiguous_split(*p) || ops::op_of(*p).sharing.view) {
+      open.push_back(p->input(0));
+    }
   }
-  if (!p->input(0)) return;
-  if (is_contiguous_concat(*p)) {
-    for (const Value* part : p->inputs()) collect_roots(part, roots);
-  } else if (is_contiguous_split(*p) || ops::op_of(*p).sharing.view) {
-    collect_roots(p->input(0), roots);
-  }
+  return roots;
 }
 
 // Whether `v` has the bytes of `state`, possibly with another shape. A value composed of its parts
@@ -228,8 +236,7 @@ class LoopFlattener {
       check_types(move, from, part);
       if (!part) {
         if (is_view_of(from, move.to)) continue;  // the value does not change
-        std::unordered_set<const Value*> roots;
-        collect_roots(from, roots);
+        const std::unordered_set<const Value*> roots = roots_of(from);
         // Moves are delayed if another move would overwrite their source.
         if (std::any_of(moves_.begin(), moves_.end(),
                         [&](const Move& m) { return roots.contains(m.to); }))

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <unordered_set>
+#include <vector>
 
 #include "compiler/flow/specialize.h"
 #include "ops/facts.h"
@@ -8,10 +9,15 @@ namespace poprt::compiler {
 namespace {
 
 // Collects the graph inputs that a value depends on.
-void collect_sources(const ir::Value* v, std::unordered_set<const ir::Value*>& seen) {
-  if (!v || !seen.insert(v).second || !v->producer()) return;
-  if (ops::facts_of(*v->producer()).from_shapes) return;
-  for (const ir::Value* in : v->producer()->inputs()) collect_sources(in, seen);
+void collect_sources(const ir::Value* of, std::unordered_set<const ir::Value*>& seen) {
+  std::vector<const ir::Value*> open = {of};
+  while (!open.empty()) {
+    const ir::Value* v = open.back();
+    open.pop_back();
+    if (!v || !seen.insert(v).second || !v->producer()) continue;
+    if (ops::facts_of(*v->producer()).from_shapes) continue;
+    open.insert(open.end(), v->producer()->inputs().begin(), v->producer()->inputs().end());
+  }
 }
 
 void collect(const ir::Graph& graph, int level, std::unordered_set<const ir::Value*>& wanted) {

@@ -19,27 +19,19 @@ namespace {
 
 constexpr int kMaxDepth = 64;
 
-// Whether a value is computed from the elements of a graph input, and not only from shapes.
-bool reads_data(const Value* v, std::unordered_map<const Value*, bool>& known) {
-  if (!v || v->is_constant()) return false;
-  const Node* n = v->producer();
-  if (!n) return true;
-  if (ops::facts_of(*n).from_shapes) return false;
-  const auto [found, is_new] = known.emplace(v, false);
-  if (!is_new) return found->second;
-  const bool reads = std::ranges::any_of(
-      n->inputs(), [&](const Value* input) { return reads_data(input, known); });
-  return known[v] = reads;
-}
-
-// Whether an operator with a rule for bounds has a shape that depends on data.
+// Whether an operator with a rule for bounds has a shape that depends on data: a shape that is
+// computed from the elements of a graph input, and not only from shapes.
 bool has_data_shapes(const Graph& graph) {
-  std::unordered_map<const Value*, bool> known;
+  std::unordered_set<const Value*> data;
+  for (const Value* v : graph.inputs())
+    if (!v->is_constant()) data.insert(v);
   for (const Node* n : graph.nodes()) {
     const ops::Facts& facts = ops::facts_of(*n);
-    if (!facts.bounds_shape) continue;
-    for (size_t i = 0; i < n->inputs().size(); i++)
-      if (ops::in_mask(facts.shape_inputs, i) && reads_data(n->input(i), known)) return true;
+    const auto reads_data = [&](const Value* v) { return data.contains(v); };
+    for (size_t i = 0; facts.bounds_shape && i < n->inputs().size(); i++)
+      if (ops::in_mask(facts.shape_inputs, i) && reads_data(n->input(i))) return true;
+    if (!facts.from_shapes && std::ranges::any_of(n->inputs(), reads_data))
+      data.insert(n->outputs().begin(), n->outputs().end());
   }
   return false;
 }

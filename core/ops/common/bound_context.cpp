@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 #include "base/onnx_dtype.h"
 #include "ir/newest.h"
@@ -30,75 +33,89 @@ bool same_size(const Value* a, const Value* b) {
 
 namespace {
 
-// A value may be reached on a number of paths that is exponential in the depth of the graph, so the
-// result for each value is kept.
-template <class Result>
-using Known = std::unordered_map<const Value*, Result>;
-
-bool is_linear(const Value* size, const Value* of, Known<bool>& known);
-
-bool find_linear(const Value* size, const Value* of, Known<bool>& known) {
-  if (size == of || size->is_constant()) return true;
-  const Node* n = size->producer();
-  if (!n || !ir::is_onnx_domain(n->domain) || n->inputs().size() != 2) return false;
-  const Value *a = n->input(0), *b = n->input(1);
-  const bool sum = n->op_type == "Add" || n->op_type == "Sub";
-  const bool scaled = n->op_type == "Mul" && (a->is_constant() || b->is_constant());
-  return (sum || scaled) && is_linear(a, of, known) && is_linear(b, of, known);
-}
-
-bool is_linear(const Value* size, const Value* of, Known<bool>& known) {
-  if (const auto it = known.find(size); it != known.end()) return it->second;
-  return known[size] = find_linear(size, of, known);
-}
-
 using Limit = std::optional<int64_t>;
 
-Limit limit_of(const Value* v, Known<Limit>& known);
-
-Limit find_limit(const Value* v, Known<Limit>& known) {
+// The operands whose limits decide the limit of `v`, if it is one number that a node computes.
+std::span<Value* const> deciding(const Value* v) {
   const auto is_one = [](const Value* of) {
     return of && of->type.is_static() && element_count(of->shape()) == 1;
   };
-  if (!is_one(v) || (v->dtype() != DType::s64 && v->dtype() != DType::s32)) return std::nullopt;
-  if (v->is_constant()) return v->constant().to_int64s()[0];
-  const Node* n = v->producer();
-  if (!n || !ir::is_onnx_domain(n->domain) || n->inputs().empty()) return std::nullopt;
+  if (!is_one(v) || (v->dtype() != DType::s64 && v->dtype() != DType::s32)) return {};
+  const Node* n = v->is_constant() ? nullptr : v->producer();
+  if (!n || !ir::is_onnx_domain(n->domain) || n->inputs().empty()) return {};
   const Facts& facts = facts_of(*n);
   if (facts.source == ElementSource::itself || facts.source == ElementSource::in_order ||
       facts.cast == CastForm::to_type)
-    return limit_of(n->input(0), known);
-  const bool is_least = n->op_type == "Min";
-  if (!is_least && facts.source != ElementSource::chosen) return std::nullopt;
-  Limit limit;
-  const auto chosen = is_least ? std::nullopt : extremum_of(*n);
-  for (size_t i = is_least ? 0 : 1; i < n->inputs().size(); i++) {
-    const Limit own = limit_of(n->input(i), known);
-    // One operand with a limit suffices for a minimum only.
-    if (!own && !is_least && chosen != Extremum::least) return std::nullopt;
-    if (!own) continue;
-    limit = !limit                                  ? own
-            : is_least || chosen == Extremum::least ? std::min(*limit, *own)
-                                                    : std::max(*limit, *own);
-  }
-  return limit;
+    return n->inputs().first(1);
+  if (n->op_type == "Min") return n->inputs();
+  return facts.source == ElementSource::chosen ? n->inputs().subspan(1) : std::span<Value* const>();
 }
 
-Limit limit_of(const Value* v, Known<Limit>& known) {
-  if (const auto it = known.find(v); it != known.end()) return it->second;
-  return known[v] = find_limit(v, known);
+// A value may be reached on a number of paths that is exponential in the depth of the graph, so the
+// limit of each value is kept.
+using Limits = std::unordered_map<const Value*, Limit>;
+
+// The limit of `v` from those of its operands.
+Limit limit_from(const Value* v, std::span<Value* const> operands, const Limits& limits) {
+  const bool is_number = v && (v->dtype() == DType::s64 || v->dtype() == DType::s32) &&
+                         v->is_constant() && v->constant().count() == 1;
+  if (is_number) return v->constant().to_int64s()[0];
+  if (operands.empty()) return std::nullopt;
+  const Node& n = *v->producer();
+  if (operands.size() == 1) return limits.at(operands[0]);
+  // One operand with a limit suffices for a minimum only.
+  const bool is_least = n.op_type == "Min" || extremum_of(n) == Extremum::least;
+  Limit limit;
+  for (const Value* operand : operands) {
+    const Limit own = limits.at(operand);
+    if (!own && !is_least) return std::nullopt;
+    if (!own) continue;
+    limit = !limit ? own : is_least ? std::min(*limit, *own) : std::max(*limit, *own);
+  }
+  return limit;
 }
 
 }  // namespace
 
 bool is_linear_in(const Value* size, const Value* of) {
-  Known<bool> known;
-  return is_linear(size, of, known);
+  std::unordered_set<const Value*> seen;
+  std::vector<const Value*> open = {size};
+  while (!open.empty()) {
+    const Value* v = open.back();
+    open.pop_back();
+    if (v == of || v->is_constant() || !seen.insert(v).second) continue;
+    const Node* n = v->producer();
+    if (!n || !ir::is_onnx_domain(n->domain) || n->inputs().size() != 2) return false;
+    const Value *a = n->input(0), *b = n->input(1);
+    const bool sum = n->op_type == "Add" || n->op_type == "Sub";
+    const bool scaled = n->op_type == "Mul" && (a->is_constant() || b->is_constant());
+    if (!sum && !scaled) return false;
+    open.push_back(a);
+    open.push_back(b);
+  }
+  return true;
 }
 
 std::optional<int64_t> upper_limit(const Value* v) {
-  Known<Limit> known;
-  return limit_of(v, known);
+  struct Open {
+    const Value* value;
+    std::span<Value* const> operands;
+    size_t next = 0;  // the first operand whose limit may not be known
+  };
+  Limits limits;
+  std::vector<Open> open = {{v, deciding(v)}};
+  while (!open.empty()) {
+    Open& top = open.back();
+    while (top.next < top.operands.size() && limits.contains(top.operands[top.next])) top.next++;
+    if (top.next < top.operands.size()) {
+      const Value* operand = top.operands[top.next];
+      open.push_back({operand, deciding(operand)});
+    } else {
+      limits[top.value] = limit_from(top.value, top.operands, limits);
+      open.pop_back();
+    }
+  }
+  return limits.at(v);
 }
 
 std::optional<Extremum> extremum_of(const Node& where) {

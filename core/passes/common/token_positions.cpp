@@ -5,6 +5,7 @@
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "base/error.h"
 #include "base/shape.h"
@@ -321,17 +322,35 @@ class Rows {
  private:
   Value* of_row(size_t r, Value* v) {
     if (!cone_.contains(v)) return v;
-    if (const auto found = rows_[r].find(v); found != rows_[r].end()) return found->second;
-    Node& n = *v->producer();
-    std::vector<Value*> inputs;
-    for (Value* in : n.inputs()) inputs.push_back(in ? of_row(r, in) : nullptr);
-    Node* made = graph_.add_node(n.op_type, n.domain, inputs, n.outputs().size(), &n);
-    made->attributes = n.attributes;
-    for (size_t i = 0; i < n.outputs().size(); i++) {
-      made->output(i)->type = n.output(i)->type;
-      rows_[r][n.output(i)] = made->output(i);
+    auto& row = rows_[r];
+    const auto is_missing = [&](const Value* of) {
+      return cone_.contains(of) && !row.contains(of);
+    };
+    struct Open {
+      Node* node;
+      size_t next = 0;  // the first input that may be missing
+    };
+    std::vector<Open> open;
+    if (is_missing(v)) open.push_back({v->producer()});
+    while (!open.empty()) {
+      Open& top = open.back();
+      Node& n = *top.node;
+      while (top.next < n.inputs().size() && !is_missing(n.input(top.next))) top.next++;
+      if (top.next < n.inputs().size()) {
+        open.push_back({n.input(top.next)->producer()});
+        continue;
+      }
+      open.pop_back();
+      std::vector<Value*> inputs;
+      for (Value* in : n.inputs()) inputs.push_back(cone_.contains(in) ? row.at(in) : in);
+      Node* made = graph_.add_node(n.op_type, n.domain, inputs, n.outputs().size(), &n);
+      made->attributes = n.attributes;
+      for (size_t i = 0; i < n.outputs().size(); i++) {
+        made->output(i)->type = n.output(i)->type;
+        row[n.output(i)] = made->output(i);
+      }
     }
-    return rows_[r].at(v);
+    return row.at(v);
   }
 
   Value* joined(Node& at, size_t input, Value* v) {

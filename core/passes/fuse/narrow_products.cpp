@@ -146,8 +146,10 @@ void from_nbits(Node& n, PassContext& context) {
 // The integers of a DequantizeLinear of a matrix, if a kernel reads them.
 std::optional<Weights> dequantized(const Value* v, bool transposed) {
   const Node* d = v->producer();
-  if (d && d->is("Transpose") && d->ints_attr("perm", {1, 0}) == std::vector<int64_t>{1, 0})
-    return dequantized(d->input(0), !transposed);
+  while (d && d->is("Transpose") && d->ints_attr("perm", {1, 0}) == std::vector<int64_t>{1, 0}) {
+    transposed = !transposed;
+    d = d->input(0)->producer();
+  }
   if (!d || (!d->is("DequantizeLinear") && !d->is("DequantizeLinear", ir::kNewestDomain)) ||
       !all_constant(*d, 0) || !is_constant_matrix(d->input(0)))
     return std::nullopt;

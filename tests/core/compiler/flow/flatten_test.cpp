@@ -3,6 +3,7 @@
 
 #include <fmt/ranges.h>
 
+#include "core/compiler/flow/long_chain.h"
 #include "core/compiler/flow/support.h"
 #include "program/control.h"
 
@@ -256,6 +257,20 @@ TEST(Flatten, RemovesUnreadNodesExceptStates) {
   ASSERT_EQ(graph->nodes().size(), 2u);
   EXPECT_EQ(graph->nodes()[0]->op_type, "KVCache");
   EXPECT_EQ(graph->nodes()[1]->op_type, "Exp");
+}
+
+// The new states are views of each other's old ones, so both moves are delayed.
+TEST(Flatten, AStateMayBeAViewThroughAVeryLongChain) {
+  std::string body =
+      "const %m : s64[] = 3\nconst %s : s64[1] = [2]\ninput %x : f32[2]\ninput %z : f32[2]\n"
+      "%p : f32[2], %q : f32[2] = Loop(%m, _, %x, %z) {body = graph \"b\" {\ninput %i : s64[]\n"
+      "input %c : bool[]\ninput %u : f32[2]\ninput %v : f32[2]\n" +
+      long_chain("Reshape", "v", "n", ", %s", "f32[2]") +
+      long_chain("Reshape", "u", "o", ", %s", "f32[2]") +
+      "output %c\noutput %n\noutput %o\n}} \"turns\"\noutput %p\noutput %q\n";
+  const std::vector<std::string> nodes = flattened(body);
+  EXPECT_NE(nodes.back().find("LoopEnd turns stage=0,1 states=2"), std::string::npos)
+      << nodes.back();
 }
 
 }  // namespace

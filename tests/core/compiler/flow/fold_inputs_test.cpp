@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "core/compiler/flow/long_chain.h"
 #include "core/compiler/flow/support.h"
 
 namespace poprt::compiler {
@@ -117,6 +118,14 @@ TEST(FoldInputs, AFoldedInputKeepsItsNameAsAnOutputAndItsType) {
     EXPECT_NE(e.message().find("input 'x' is f32, its value is s32"), std::string::npos)
         << e.message();
   }
+}
+
+TEST(FoldInputs, FindsInputsOfAShapeThroughAVeryLongChain) {
+  const auto graph = ir::parse_text(graph_text("input %x : f32[2]\ninput %n : s64[2]\n" +
+                                               long_chain("Neg", "n", "s") +
+                                               "%y : ? = Reshape(%x, %s)\noutput %y\n"));
+  const Values all = {{"x", floats({2})}, {"n", Tensor::of<int64_t>({2}, {2, 1})}};
+  EXPECT_EQ(fold_inputs(*graph, all, 1), std::vector<std::string>{"n"});
 }
 
 }  // namespace

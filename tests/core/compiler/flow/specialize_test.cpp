@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "core/compiler/flow/long_chain.h"
 #include "core/compiler/flow/support.h"
 
 namespace poprt::compiler {
@@ -227,6 +228,13 @@ TEST(Specialize, ImagesThatComeAtRunTimeAreRefused) {
         "ImageDecoder node that makes 'image_0': the size of an image is encoded in its bytes: "
         "images are decoded at compile time, so the node's input must be constant");
   }
+}
+
+TEST(Specialize, AShapeMayBeComputedByAVeryLongChain) {
+  const auto graph = ir::parse_text(graph_text("input %x : f32[2]\ninput %n : s64[2]\n" +
+                                               long_chain("Neg", "n", "s") +
+                                               "%y : ? = Reshape(%x, %s)\noutput %y\n"));
+  EXPECT_THROW(specialize(*graph, {}), Error) << "the shape depends on data";
 }
 
 }  // namespace
