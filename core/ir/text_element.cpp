@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/float_odd.h"
 #include "base/half.h"
 #include "base/quarter.h"
 
@@ -80,7 +81,11 @@ std::optional<uint64_t> parse_float(DType dtype, std::string_view token) {
   }
   const auto v = number<float>(token);
   if (!v) return std::nullopt;
-  const uint64_t bits = float_bits(dtype, *v);
+  // A narrow format is rounded to once, from the double. f8e8m0 is defined from the nearest float:
+  // it rounds up, so the odd neighbour of a power of two would become the next power.
+  const bool from_nearest = dtype == DType::f32 || dtype == DType::f8e8m0;
+  const auto wide = number<double>(token);
+  const uint64_t bits = float_bits(dtype, from_nearest || !wide ? *v : to_float_odd(*wide));
   // Refuses overflow of a narrow format, and infinity in a format without it.
   if (std::isfinite(*v) != std::isfinite(float_value(dtype, bits)) ||
       (std::isinf(*v) && !std::isinf(float_value(dtype, bits))))

@@ -290,5 +290,25 @@ TEST(TextElement, DomainsAreWordsWithDotsOrQuoted) {
   }
 }
 
+// Just above the middle of two numbers; a float in between would be the middle itself.
+TEST(TextElement, NarrowFloatsAreRoundedOnce) {
+  for (const auto& [dtype, text, above] :
+       {std::tuple(DType::f16, "1.0004882812509094947", "1.0009765625"),
+        {DType::bf16, "1.0039062500009094947", "1.0078125"},
+        {DType::f8e4m3fn, "1.0625000000009094947", "1.125"},
+        {DType::f8_143, "-1.0625000000009094947", "-1.125"}})
+    EXPECT_EQ(parse_element(dtype, text), parse_element(dtype, above)) << dtype_name(dtype);
+  // Just below the middle of the largest number and the first one that is refused.
+  EXPECT_EQ(parse_element(DType::f16, "65519.999999999"), parse_element(DType::f16, "65504"));
+}
+
+// ONNX defines the powers of two from floats.
+TEST(TextElement, PowersOfTwoAreRoundedUpFromFloats) {
+  for (const auto& [text, power] : {std::pair("1.0000000000000002", "1"),
+                                    {"1.9999999999999998", "2"},
+                                    {"1.0000001192092896", "2"}})
+    EXPECT_EQ(parse_element(DType::f8e8m0, text), parse_element(DType::f8e8m0, power)) << text;
+}
+
 }  // namespace
 }  // namespace poprt::ir
