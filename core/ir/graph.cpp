@@ -342,6 +342,7 @@ void Graph::clone_into(Graph& to, std::unordered_map<const Value*, Value*>& map)
         map[v.get()]->set_constant(*v->constant_);
       else
         map[v.get()] = to.add_constant(v->name_, *v->constant_);
+      map[v.get()]->type.symbols = v->type.symbols;
     }
   for (const auto& n : nodes_) {
     std::vector<Value*> ins;

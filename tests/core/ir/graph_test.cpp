@@ -504,5 +504,16 @@ TEST(ValueType, PrintsSymbolsWhereTheDimensionIsUnknown) {
   EXPECT_EQ(type_string({DType::undefined, true, {1}, {}}), "undefined[1]");
 }
 
+TEST(Graph, ACloneHasTheSymbolsOfConstants) {
+  Graph g;
+  Value *w = g.add_constant("w", Tensor::zeros(DType::f32, {2, 3})), *x = g.add_input("x", {});
+  x->set_constant(Tensor::zeros(DType::f32, {4}));
+  w->type.symbols = {"N", ""};
+  x->type.symbols = {"M"};
+  const std::unique_ptr<Graph> copy = g.clone();
+  EXPECT_EQ(copy->find("w")->type.symbols, w->type.symbols);
+  EXPECT_EQ(copy->find("x")->type.symbols, x->type.symbols);
+}
+
 }  // namespace
 }  // namespace poprt::ir
