@@ -71,7 +71,10 @@ class Move {
 
 void merge_opsets(const ir::Graph& from, ir::Graph& to, const std::string& name) {
   for (const auto& [domain, version] : from.opsets) {
-    const auto [it, added] = to.opsets.emplace(domain, version);
+    // The standard domain has two names.
+    std::string key = domain;
+    if (domain.empty() || domain == "ai.onnx") key = to.opsets.contains("ai.onnx") ? "ai.onnx" : "";
+    const auto [it, added] = to.opsets.emplace(key, version);
     if (!added && it->second != version)
       fail(ErrorCode::invalid_argument,
            "model '{}' imports version {} of domain '{}', the models before it version {}: convert "

@@ -70,8 +70,9 @@ int64_t Node::opset() const {
   if (domain == kNewestDomain) return kNewestOpset;
   for (const Graph* g = graph_; g; g = g->parent) {
     if (const auto it = g->opsets.find(domain); it != g->opsets.end()) return it->second;
-    if (domain.empty())
-      if (const auto it = g->opsets.find("ai.onnx"); it != g->opsets.end()) return it->second;
+    if (domain.empty() || domain == "ai.onnx")  // two names of one domain
+      if (const auto it = g->opsets.find(domain.empty() ? "ai.onnx" : ""); it != g->opsets.end())
+        return it->second;
   }
   return 0;
 }

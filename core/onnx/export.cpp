@@ -155,7 +155,7 @@ class GraphWriter {
 
   void write_node(const ir::Node& node, pb::NodeProto& proto) {
     proto.set_op_type(node.op_type);
-    if (!node.domain.empty()) proto.set_domain(node.domain);
+    if (!node.domain.empty() && node.domain != "ai.onnx") proto.set_domain(node.domain);
     domains_.insert(node.domain);
     for (const ir::Value* v : node.inputs()) proto.add_input(v ? names_.at(v) : std::string());
     for (const ir::Value* v : node.outputs())
@@ -329,6 +329,11 @@ class ModelWriter {
                            pb::ModelProto& model) {
     std::map<std::string, int64_t> opsets = graph.opsets;
     if (writer.domains().contains("poprt")) opsets.emplace("poprt", 1);
+    // The standard domain has two names, of which a model has the usual one.
+    if (const auto named = opsets.find("ai.onnx"); named != opsets.end()) {
+      opsets.emplace("", named->second);
+      opsets.erase(named);
+    }
     const auto standard = opsets.find("");
     int64_t ir_version = ir_version_for_opset(standard == opsets.end() ? 1 : standard->second);
     ir_version = std::max(ir_version, parse_or(graph.metadata, "ir_version", 0));

@@ -176,6 +176,11 @@ int32_t value_is_output(const poprt_value* value) {
 
 // Functions that change the graph.
 
+// The standard domain has two names. Other passes search for nodes of "" only.
+std::string usual_domain(const char* domain) {
+  return !domain || domain == std::string_view("ai.onnx") ? "" : domain;
+}
+
 void import_domain(Graph& graph, const std::string& domain) {
   Graph* root = &graph;
   while (root->parent) root = root->parent;
@@ -193,7 +198,7 @@ poprt_node* add_node(poprt_graph* graph, const char* domain, const char* type,
       fail(ErrorCode::invalid_argument, "add_node: `before` is a node of another graph");
     std::vector<Value*> values;
     for (size_t i = 0; i < input_count; i++) values.push_back(reinterpret_cast<Value*>(inputs[i]));
-    const std::string of_domain = domain ? domain : "";
+    const std::string of_domain = usual_domain(domain);
     import_domain(g, of_domain);
     made = g.add_node(type, of_domain, values, output_count, reinterpret_cast<Node*>(before));
   });
@@ -225,7 +230,7 @@ int32_t set_type(poprt_node* node, const char* domain, const char* type) {
   return reported([&] {
     if (!type || !*type) fail(ErrorCode::invalid_argument, "set_type: the type is empty");
     Node& n = unwrap(node);
-    n.domain = domain ? domain : "";
+    n.domain = usual_domain(domain);
     n.op_type = type;
     import_domain(n.graph(), n.domain);
   });

@@ -148,6 +148,11 @@ TEST(FuseGraphs, RefusesModelsThatCannotBeFused) {
   EXPECT_EQ(fusion_message([&] { fused({kScale, newer}, {"a", "b"}); }),
             "model 'b' imports version 18 of domain 'ai.onnx', the models before it version 17: "
             "convert them to one (convert_version) before they are fused");
+  std::string other = newer;
+  other.replace(other.find("\"\""), 2, "\"ai.onnx\"");
+  for (const auto& [a, b] : {std::pair<std::string, std::string>(kScale, other), {other, kScale}})
+    EXPECT_NE(fusion_message([&] { fused({a, b}, {"a", "b"}); }).find("of domain 'ai.onnx', the"),
+              std::string::npos);
   EXPECT_EQ(fusion_message([] {
               std::vector<std::unique_ptr<ir::Graph>> graphs;
               graphs.push_back(fused({kScale}, {"a"}));

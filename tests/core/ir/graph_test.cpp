@@ -504,6 +504,17 @@ TEST(ValueType, PrintsSymbolsWhereTheDimensionIsUnknown) {
   EXPECT_EQ(type_string({DType::undefined, true, {1}, {}}), "undefined[1]");
 }
 
+// The domain of ONNX has two names.
+TEST(Graph, TheOpsetOfOnnxIsFoundByBothNames) {
+  Graph plain, named;
+  plain.opsets[""] = 17;
+  named.opsets["ai.onnx"] = 18;
+  for (const char* domain : {"", "ai.onnx"}) {
+    EXPECT_EQ(plain.add_node("A", domain, {})->opset(), 17);
+    EXPECT_EQ(named.add_node("A", domain, {})->opset(), 18);
+  }
+}
+
 TEST(Graph, ACloneHasTheSymbolsOfConstants) {
   Graph g;
   Value *w = g.add_constant("w", Tensor::zeros(DType::f32, {2, 3})), *x = g.add_input("x", {});

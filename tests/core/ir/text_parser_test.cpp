@@ -200,6 +200,15 @@ TEST(TextParser, OfTensors) {
     expect_parser_message_in_body({{"const %c : " + text, expected}});
 }
 
+TEST(TextParser, NodesOfTheStandardDomainHaveOneName) {
+  const auto graph = parse_text(
+      "graph \"g\" opset {\"ai.onnx\": 17} {input %x : f32[2] %y = ai.onnx.Relu(%x) "
+      "%z = ai.onnx.ml.Normalizer(%y) output %z}");
+  EXPECT_TRUE(graph->nodes()[0]->is("Relu"));
+  EXPECT_EQ(graph->nodes()[0]->opset(), 17);
+  EXPECT_EQ(graph->nodes()[1]->domain, "ai.onnx.ml");
+}
+
 TEST(TextParser, AFillMayReachTheLimit) {
   constexpr auto kMost = static_cast<int64_t>(kMaxFillBytes);
   const auto two = [](int64_t first, int64_t second) {

@@ -102,6 +102,14 @@ TEST(Export, ChoosesTheIrVersion) {
     g.opsets = {{"", opset}};
     EXPECT_EQ(exported(g).ir_version(), ir_version) << opset;
   }
+  for (const auto& [opset, ir_version] : expected) {
+    g.opsets = {{"ai.onnx", opset}};
+    const auto model = exported(g);
+    EXPECT_EQ(model.ir_version(), ir_version) << opset;
+    ASSERT_EQ(model.opset_import_size(), 1);
+    EXPECT_EQ(model.opset_import(0).domain(), "");
+    EXPECT_EQ(model.opset_import(0).version(), opset);
+  }
   g.opsets = {{"", 11}};
   g.metadata["ir_version"] = "9";
   EXPECT_EQ(exported(g).ir_version(), 9);

@@ -268,6 +268,9 @@ TEST_F(GraphHost, DomainsOfNewNodesAreImported) {
   EXPECT_STREQ(host_.node_domain(n), "org.third");
   EXPECT_EQ(host_.set_type(n, nullptr, "Neg"), POPRT_OK);
   EXPECT_STREQ(host_.node_domain(n), "");
+  EXPECT_EQ(host_.set_type(n, "ai.onnx", "Abs"), POPRT_OK);
+  EXPECT_STREQ(host_.node_domain(n), "");
+  EXPECT_STREQ(host_.node_domain(host_.add_node(branch, "ai.onnx", "Neg", x, 1, 1, nullptr)), "");
   EXPECT_EQ(graph_->opsets, (std::map<std::string, int64_t>{
                                 {"", 17}, {"org.inner", 1}, {"org.other", 4}, {"org.third", 1}}));
 }
