@@ -104,6 +104,13 @@ std::vector<VaryingDimension> varying_dimensions(const ir::Graph& graph,
   std::vector<VaryingDimension> found;
   for (const auto& [input, shape] : shapes.at(0)) {
     const ir::Value* value = graph.find(input);
+    // Requests are padded along axes that all shapes have. The model may not fix the rank.
+    for (const ShapeSet& s : shapes)
+      if (const Shape& other = s.at(input); other.size() != shape.size())
+        fail(ErrorCode::invalid_argument,
+             "`input_shape`: the shapes {} and {} of input '{}' have {} and {} dimensions; all "
+             "shapes of an input must have one rank",
+             shape_string(shape), shape_string(other), input, shape.size(), other.size());
     for (size_t d = 0; d < shape.size(); d++) {
       std::vector<int64_t> sizes;
       for (const ShapeSet& s : shapes) sizes.push_back(s.at(input).at(d));

@@ -422,5 +422,21 @@ TEST(BucketPadding, TwoDimensionsOfOneTensorAreNotMasked) {
   EXPECT_FALSE(plan.why.empty());
 }
 
+TEST(BucketPadding, TheShapesOfAnInputHaveOneRank) {
+  const auto graph = ir::parse_text(graph_text("input %x : f32[*]\n%y = Neg(%x)\noutput %y\n"));
+  for (const auto& [a, b] : {std::pair(Shape{2, 3, 1}, Shape{4, 4}), {{4, 4}, {2, 3, 1}}}) {
+    try {
+      varying_dimensions(*graph, {{{"x", a}}, {{"x", b}}}, {});
+      FAIL() << "two ranks";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+      EXPECT_EQ(e.message(),
+                fmt::format("`input_shape`: the shapes {} and {} of input 'x' have {} and {} "
+                            "dimensions; all shapes of an input must have one rank",
+                            shape_string(a), shape_string(b), a.size(), b.size()));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace poprt::compiler
