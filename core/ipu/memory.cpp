@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "ipu/first_fit.h"
 #include "ipu/numbers.h"
 
 namespace poprt::ipu {
@@ -187,36 +188,25 @@ void Count::count_live() {
 // Addresses by first fit on the busiest tile. Returns the bytes up to the highest address.
 int64_t Count::highest_address() const {
   struct Block {
+    int64_t bytes;
     size_t first, last;
-    int64_t begin, end;
   };
-  std::vector<Block> placed;
-  int64_t highest = 0;
-  const auto place = [&](size_t first, size_t last, int64_t bytes) {
-    std::vector<std::pair<int64_t, int64_t>> taken;
-    for (const Block& b : placed)
-      if (b.first <= last && first <= b.last) taken.emplace_back(b.begin, b.end);
-    std::ranges::sort(taken);
-    int64_t begin = 0;
-    for (const auto& [from, to] : taken) {
-      if (from - begin >= bytes) break;
-      begin = std::max(begin, to);
-    }
-    placed.push_back({first, last, begin, begin + round_up(bytes, 8)});
-    highest = std::max(highest, begin + round_up(bytes, 8));
-  };
-  // The largest ones first, as the chip's allocator does. `begin` is the size of a wanted block.
+  // The largest ones first, as the chip's allocator does.
+  const size_t end = program_.ops.size();  // of tensors that are read after the last operation
   std::vector<Block> wanted;
   for (const ChipTensor* t : tensors_)
     if (!exists_always(*t) && is_on(*t, m_.tile, tiles_))
-      wanted.push_back({t->first, t->last, t->share, 0});
-  for (size_t i = 0; i < program_.ops.size(); i++)
+      wanted.push_back({t->share, std::min(t->first, end), std::min(t->last, end)});
+  for (size_t i = 0; i < end; i++)
     if (program_.ops[i].ipu == m_.ipu && program_.ops[i].cost.temporary_bytes > 0)
-      wanted.push_back({i, i, program_.ops[i].cost.temporary_bytes, 0});
+      wanted.push_back({program_.ops[i].cost.temporary_bytes, i, i});
   std::ranges::sort(wanted, [](const Block& a, const Block& b) {
-    return std::tuple(-a.begin, a.first, a.last) < std::tuple(-b.begin, b.first, b.last);
+    return std::tuple(-a.bytes, a.first, a.last) < std::tuple(-b.bytes, b.first, b.last);
   });
-  for (const Block& w : wanted) place(w.first, w.last, w.begin);
+  FirstFit memory(end + 1);
+  int64_t highest = 0;
+  for (const Block& b : wanted)
+    highest = std::max(highest, memory.place(b.first, b.last, b.bytes) + round_up(b.bytes, 8));
   return highest;
 }
 
