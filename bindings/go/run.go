@@ -144,7 +144,8 @@ func copyOutputs(made native.RawOutputs) map[string]*Output {
 }
 
 // Load opens a PopEF file, or compiles an ONNX model with the options. The result is stored in CachePath, else
-// POPXL_CACHE_DIR or POPART_CACHE_DIR, else ~/.cache/poprt, and later calls use it. Errors: as [Open] and [Compile].
+// POPXL_CACHE_DIR or POPART_CACHE_DIR, else ~/.cache/poprt, and later calls use it. Options of a compilation have no
+// effect on a PopEF file, and a warning in the log names those that are given. Errors: as [Open] and [Compile].
 // Since 1.0.
 func Load(path string, options *CompileOptions) (e *Executable, err error) {
 	err = withOptions(options, func(o native.RawCompileOptions) error {

@@ -496,6 +496,86 @@ class OnDemandPopef : public OnDemand {
   }
 };
 
+// A PopEF file that is opened as it is.
+TEST_F(OnDemandPopef, OptionsOfACompilationWarn) {
+  const std::string popef = compile(write(kProduct), "x", {2, 3}, with_source());
+  std::string warnings;
+  poprt_log_set_callback(
+      [](poprt_log_level, const char* message, void* to) {
+        *static_cast<std::string*>(to) += std::string(message) + "\n";
+      },
+      &warnings);
+  const auto warned = [&](const poprt_compile_options& o) {
+    warnings.clear();
+    EXPECT_NE(load(popef, o), nullptr);
+    return warnings;
+  };
+  const auto text = [&](const std::string& names) {
+    return "'" + popef +
+           "' is compiled already, so that the options of a compilation have no effect: " + names +
+           ". Compile the ONNX model with them, or give none\n";
+  };
+  const int64_t sizes[] = {4, 3};
+  const poprt_input_shape shape{"x", sizes, 2};
+  poprt_compile_options o = options();
+  o.input_shapes = &shape;
+  o.input_shape_count = 1;
+  EXPECT_EQ(warned(o), text("input_shapes"));
+  o.precision = POPRT_PRECISION_FP16;
+  o.allow_links = 1;
+  EXPECT_EQ(warned(o), text("input_shapes, precision, allow_links"));
+  o = options();
+  o.batch_size = 4;
+  o.after_pass = [](const char*, int64_t, double, int64_t, int64_t, void*) {};
+  EXPECT_EQ(warned(o), text("batch_size, after_pass"));
+  o = options();
+  o.shapes = "buckets";
+  const poprt_input_shape twice[] = {shape, {"x", sizes, 2}};
+  o.input_shapes = twice;
+  o.input_shape_count = 2;
+  EXPECT_EQ(warned(o), text("input_shapes, shapes"));
+
+  const poprt_option named[] = {
+      {"num_io_tiles", "32"}, {"precision", "fp16"}, {"check", "True"}, {"strict", "False"}};
+  o = options();
+  o.options = named;
+  o.option_count = 4;
+  EXPECT_EQ(warned(o), text("precision, num_io_tiles, check"));
+
+  // Options of the cache and of runners act, or concern every file.
+  o = options();
+  o.cache_path = "cache";
+  o.enable_engine_caching = 1;
+  o.load = "copy";
+  o.shapes = "fixed";
+  o.stop = [](void*) -> int32_t { return 0; };
+  o.progress = [](double, const char*, void*) {};
+  EXPECT_EQ(warned(o), "");
+  poprt_log_set_callback(nullptr, nullptr);
+
+  poprt_executable* made = nullptr;
+  EXPECT_EQ(message_for(poprt_executable_load(popef.c_str(), nullptr, &made)), "ok");
+  poprt_executable_free(made);
+  const auto refuses = [&](const poprt_option& given, const std::string& wanted) {
+    o = options();
+    o.options = &given;
+    o.option_count = 1;
+    load(popef, o, wanted);
+  };
+  refuses({"bach_size", "4"},
+          "invalid_argument: there is no option 'bach_size'; did you mean 'batch_size'?");
+  poprt_executable* none = nullptr;
+  const poprt_option plugin{"custom_library_so_paths", "/no/such.so"};
+  o = options();
+  o.options = &plugin;
+  o.option_count = 1;
+  const std::string answer = message_for(poprt_executable_load(popef.c_str(), &o, &none));
+  EXPECT_NE(answer.find("/no/such.so"), std::string::npos) << answer;
+  o = options();
+  o.precision = static_cast<poprt_precision>(77);
+  load(popef, o, "invalid_argument: `precision` 77 is unknown");
+}
+
 TEST_F(OnDemandPopef, InvalidOptionsAreRefused) {
   const std::string popef = compile(write(kProduct), "x", {2, 3}, with_source());
   const auto refuses = [&](const char* text, auto change) {

@@ -39,6 +39,11 @@ pass_args:
 
 An option on the command line takes precedence over the file.
 
+A function that loads either kind of file (`poprt_executable_load`, `Executable.load`) takes the options of a compilation. A PopEF file
+is compiled already, so that they have no effect on it: one warning in the log names the options that were given. Libraries of
+`custom_library_so_paths` are loaded, because the file may need them. The folder of the cache, the way the file is read and callbacks
+cause no warning.
+
 """
 
 if __name__ == "__main__":

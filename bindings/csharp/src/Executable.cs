@@ -49,7 +49,8 @@ namespace Poprt
 
         /// <summary>
         /// Opens a PopEF file, or compiles an ONNX model with options. The result is stored in CachePath, else
-        /// POPXL_CACHE_DIR or POPART_CACHE_DIR, else ~/.cache/poprt, and later calls use it. Since 1.0.
+        /// POPXL_CACHE_DIR or POPART_CACHE_DIR, else ~/.cache/poprt, and later calls use it. Options of a compilation have no
+        /// effect on a PopEF file, and a warning in the log names those that are given. Since 1.0.
         /// </summary>
         /// <exception cref="PoprtException">As Open and Compiler.Compile.</exception>
         public static Executable Load(string path, CompilerOptions options = null)

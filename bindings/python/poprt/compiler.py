@@ -362,7 +362,8 @@ class Executable:
     @keywords(options=CompilerOptions)
     def load(cls, path: Union[str, os.PathLike[str]], options: Optional[CompilerOptions] = None) -> "Executable":
         """Opens a PopEF file, or compiles an ONNX model with ``options``. The result is stored in ``cache_path``, else
-        POPXL_CACHE_DIR or POPART_CACHE_DIR from the environment, else ~/.cache/poprt, and later calls use it. Since 1.0."""
+        POPXL_CACHE_DIR or POPART_CACHE_DIR from the environment, else ~/.cache/poprt, and later calls use it. Options of a
+        compilation have no effect on a PopEF file, and a warning in the log names those that are given. Since 1.0."""
         keep: list[Any] = []
         raw = options_of(options)._raw_options((), keep)
         path = _path("path", path)

@@ -217,11 +217,12 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_file(
  * model has variable dimensions, its shapes are compiled when a runner gets requests (option
  * `shapes`): then dimensions of anchors are -1 unless the options fix them, and an executable
  * without such a shape cannot be saved, fused or used by a session (failed_precondition).
- * `options` may be null. They have no effect on a PopEF file, unless `shapes` is on_demand: then
- * the source in the file (embed_source) is compiled at other shapes with the options that the file
- * records, and only cache_path, load and the callbacks progress and stop may be given. The cache is
- * cache_path, else POPXL_CACHE_DIR or POPART_CACHE_DIR, else $XDG_CACHE_HOME/poprt
- * (~/.cache/poprt). Errors: as poprt_executable_open, poprt_compiler_create and
+ * `options` may be null. On a PopEF file, only custom_library_so_paths acts, and a warning in the
+ * log names the other options that only a compilation uses. If `shapes` is on_demand, the source in
+ * the file (embed_source) is compiled at other shapes with the options that the file records, and
+ * only cache_path, load, custom_library_so_paths and the callbacks progress and stop may be given
+ * (invalid_argument). The cache is cache_path, else POPXL_CACHE_DIR or POPART_CACHE_DIR, else
+ * $XDG_CACHE_HOME/poprt (~/.cache/poprt). Errors: as poprt_executable_open, poprt_compiler_create and
  * poprt_compiler_compile_file; failed_precondition if a PopEF file without a source, or one of
  * several shapes, should be compiled. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_load(const char* path,

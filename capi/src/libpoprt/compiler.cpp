@@ -142,6 +142,12 @@ void check(const poprt_compile_options& o) {
          "shapes 'buckets': give an input of `input_shape` several shapes");
 }
 
+// Plug-ins are not in a PopEF file that needs them.
+void load_plugins(const poprt_compile_options& o) {
+  if (const char* paths = capi::named_option(o, "custom_library_so_paths"))
+    for (const std::string& path : capi::library_paths(paths)) capi::load_plugin(path);
+}
+
 // Returns the files of a model as opaque blobs.
 std::map<std::string, std::string> embedded(const poprt_library_source& source,
                                             const poprt_compile_options& o) {
@@ -512,8 +518,7 @@ poprt_error* poprt_compiler_create(const poprt_compile_options* options,
     auto& out = capi::required(out_compiler, "out_compiler");
     const capi::NamedOptions named(o);
     check(o);
-    if (const char* paths = capi::named_option(o, "custom_library_so_paths"))
-      for (const std::string& path : capi::library_paths(paths)) capi::load_plugin(path);
+    load_plugins(o);
     auto compiler = std::make_unique<poprt_compiler>(o);
     compiler->check_models = named.check();
     compiler->compare_layers = named.precision_compare();
@@ -596,6 +601,24 @@ std::unique_ptr<poprt_executable> compile_on_demand(std::unique_ptr<poprt_compil
   return made;
 }
 
+// Opens a PopEF file as it is, with a warning about options that only a compilation uses.
+std::unique_ptr<poprt_executable> open_compiled(const std::string& path,
+                                                poprt_compile_options options) {
+  const capi::NamedOptions named(options);
+  check(options);
+  load_plugins(options);
+  auto made = std::make_unique<poprt_executable>(poprt_executable{runtime::open_popef(path)});
+  std::vector<std::string> unused = capi::options_of_compilation(options);
+  if (named.check()) unused.emplace_back("check");
+  if (named.precision_compare()) unused.emplace_back("precision_compare");
+  if (!unused.empty())
+    log().warn(
+        "'{}' is compiled already, so that the options of a compilation have no effect: {}. "
+        "Compile the ONNX model with them, or give none",
+        path, fmt::join(unused, ", "));
+  return made;
+}
+
 // Opens a PopEF file that contains its source. Shapes for which it was not compiled are compiled on
 // demand. `given` has the cache.
 std::unique_ptr<poprt_executable> load_with_source(const std::string& path,
@@ -606,6 +629,7 @@ std::unique_ptr<poprt_executable> load_with_source(const std::string& path,
     capi::required(option.name, "options[].name");
     capi::required(option.value, "options[].value");
   }
+  load_plugins(given);
   auto made = std::make_unique<poprt_executable>(poprt_executable{runtime::open_popef(path)});
   try {
     const capi::OptionsOfFile of_file(*made->model, given, path);
@@ -627,7 +651,7 @@ std::unique_ptr<poprt_executable> load(const std::string& path,
                                        const poprt_compile_options& given) {
   const bool popef = is_popef(path);
   if (popef && !(given.shapes && std::string_view(given.shapes) == "on_demand"))
-    return std::make_unique<poprt_executable>(poprt_executable{runtime::open_popef(path)});
+    return open_compiled(path, given);
   poprt_compile_options o = given;
   std::string folder;
   const bool named = (o.cache_path && *o.cache_path) || capi::cache_folder({});

@@ -60,17 +60,24 @@ OptionNames option_names() {
           }};
 }
 
-void refuse_other_options(const poprt_compile_options& given, const std::string& path) {
-  std::string name;
+// Returns the names of the given options on which a compiled program depends.
+std::vector<std::string> program_options(const poprt_compile_options& given) {
+  std::vector<std::string> names;
   for (const popef::Option& option : engine_options(given, {}))
-    if (option.name() != runtime::kSourceHash && name.empty()) name = option.name();
-  if (given.after_pass) name = "after_pass";
-  if (given.opaque_blob_count) name = "opaque_blobs";
-  if (!name.empty())
+    if (option.name() != runtime::kSourceHash && std::ranges::count(names, option.name()) == 0)
+      names.push_back(option.name());
+  if (given.after_pass) names.push_back("after_pass");
+  if (given.opaque_blob_count) names.push_back("opaque_blobs");
+  return names;
+}
+
+void refuse_other_options(const poprt_compile_options& given, const std::string& path) {
+  const std::vector<std::string> names = program_options(given);
+  if (!names.empty())
     fail(ErrorCode::invalid_argument,
          "option '{}' cannot be given for '{}': its embedded source is compiled at other shapes "
          "with the options that the file records",
-         name, path);
+         names[0], path);
 }
 
 void refuse_unsuitable_options(const poprt_compile_options& recorded, const std::string& path) {
@@ -90,6 +97,17 @@ void refuse_unsuitable_options(const poprt_compile_options& recorded, const std:
 }
 
 }  // namespace
+
+std::vector<std::string> options_of_compilation(const poprt_compile_options& given) {
+  std::vector<std::string> names = program_options(given);
+  // A batch axis is recorded with every batch size.
+  if (given.batch_axis == 0) std::erase(names, "batch_axis");
+  if (given.allow_links) names.emplace_back("allow_links");
+  if (given.no_verify) names.emplace_back("no_verify");
+  if (given.shapes && std::string_view(given.shapes) == "buckets") names.emplace_back("shapes");
+  if (named_option(given, "lowest_opset")) names.emplace_back("lowest_opset");
+  return names;
+}
 
 ShapeCompiler::Source embedded_source(const runtime::Model& model, const std::string& path) {
   ShapeCompiler::Source source;

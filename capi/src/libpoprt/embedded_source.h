@@ -18,6 +18,10 @@ namespace poprt::capi {
 // permission_denied if the temporary folder cannot be made.
 ShapeCompiler::Source embedded_source(const runtime::Model& model, const std::string& path);
 
+// Returns the names of the given options that only a compilation uses, which have no effect on a
+// PopEF file that is opened as it is. The options are checked.
+std::vector<std::string> options_of_compilation(const poprt_compile_options& given);
+
 // The options with which the executable was compiled, for compiling it at other shapes.
 class OptionsOfFile {
  public:

@@ -2,6 +2,7 @@
 
 import array
 import asyncio
+import logging
 import os
 import shutil
 import tempfile
@@ -9,6 +10,7 @@ import unittest
 from unittest import mock
 
 import numpy as np
+import poprt
 from poprt import errors
 from poprt.compiler import Compiler, CompilerOptions, Executable
 from poprt.runtime import Runner, RuntimeConfig
@@ -381,6 +383,10 @@ class Running(unittest.TestCase):
             for compiled in (popef, executable):
                 with self.assertRaisesRegex(errors.InvalidArgumentError, "compiler_options are for an ONNX model"):
                     Runner(compiled, compiler_options=CompilerOptions(batch_size=3))
+            with self.assertLogs("poprt", "WARNING") as logs, poprt.subscribe_log(logging.getLogger("poprt").log):
+                Executable.load(popef, CompilerOptions(batch_size=3, precision="fp16"))
+            self.assertEqual(len(logs.output), 1)
+            self.assertIn("no effect: batch_size, precision. Compile the ONNX model with them", logs.output[0])
             with self.assertRaises(errors.InvalidArgumentError) as caught:
                 Compiler.compile(popef)
             self.assertIn("a PopEF file, not an ONNX model: it is compiled already", str(caught.exception))

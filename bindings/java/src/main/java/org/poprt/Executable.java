@@ -56,7 +56,8 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * As {@link #load(Path)}, with options for an ONNX model.
+   * As {@link #load(Path)}, with options for an ONNX model. Options of a compilation have no effect
+   * on a PopEF file, and a warning in the log names those that are given.
    *
    * @param file a PopEF file or an ONNX model
    * @param options how to compile; {@link CompilerOptions#engineCaching} names another folder
