@@ -6,7 +6,9 @@
 #include <charconv>
 #include <condition_variable>
 #include <cstdlib>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -73,6 +75,16 @@ Registry& registry() {
   return *r;
 }
 
+void give_back(const std::vector<int64_t>& ids, const std::string& folder) noexcept {
+  Registry& all = registry();
+  {
+    const std::lock_guard guard(all.mutex);
+    Pool& pool = all.pools.find(folder)->second;
+    for (const int64_t id : ids) pool.give_back(id);
+  }
+  all.freed.notify_all();
+}
+
 std::string text_of(const std::string& given, const char* variable) {
   if (!given.empty()) return given;
   const char* text = std::getenv(variable);
@@ -133,13 +145,22 @@ void check(const Constraints& c, int64_t visible) {
 // fewer are free.
 std::vector<int64_t> try_take(Pool& pool, std::span<const int64_t> candidates, int64_t count) {
   std::vector<int64_t> taken;
+  taken.reserve(static_cast<size_t>(count));
+  const auto give_back = [&] {
+    for (const int64_t id : taken) pool.give_back(id);
+  };
   const auto first = static_cast<int64_t>(pool.first_free);
-  for (auto id = std::ranges::lower_bound(candidates, first); id != candidates.end(); ++id)
-    if (pool.try_take(*id)) {
-      taken.push_back(*id);
-      if (static_cast<int64_t>(taken.size()) == count) return taken;
-    }
-  for (const int64_t id : taken) pool.give_back(id);
+  try {
+    for (auto id = std::ranges::lower_bound(candidates, first); id != candidates.end(); ++id)
+      if (pool.try_take(*id)) {
+        taken.push_back(*id);
+        if (static_cast<int64_t>(taken.size()) == count) return taken;
+      }
+  } catch (...) {  // memory for the next ids
+    give_back();
+    throw;
+  }
+  give_back();
   return {};
 }
 
@@ -221,20 +242,21 @@ std::shared_ptr<Device> DeviceManager::take(const Constraints& constraints, cons
     }
     r.freed.wait_for(lock, std::min<WaitConfig::Duration>(sleep, std::chrono::hours(1)));
   }
+  // The deleter locks the mutex, and a shared pointer that cannot be made calls it.
+  lock.unlock();
+  std::unique_ptr<Device> device;
+  std::function<void(Device*)> release;
   try {
-    return {new EmulatedDevice(ids, kEmulated), [ids, folder = folder_](Device* device) {
-              delete device;
-              Registry& all = registry();
-              {
-                const std::lock_guard guard(all.mutex);
-                for (const int64_t id : ids) all.pools[folder].give_back(id);
-              }
-              all.freed.notify_all();
-            }};
+    release = [ids, folder = folder_](Device* taken) {
+      delete taken;
+      give_back(ids, folder);
+    };
+    device = std::make_unique<EmulatedDevice>(ids, kEmulated);
   } catch (...) {
-    for (const int64_t id : ids) pool.give_back(id);
+    give_back(ids, folder_);
     throw;
   }
+  return {device.release(), std::move(release)};
 }
 
 std::shared_ptr<Device> DeviceManager::get_device(const Constraints& constraints,

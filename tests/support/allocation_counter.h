@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "support/failing_allocation.h"
 #include "support/sanitized.h"
 
 namespace poprt::test {
@@ -65,6 +66,7 @@ void* __libc_calloc(size_t n, size_t bytes);
 void* __libc_realloc(void* p, size_t bytes);
 void* __libc_memalign(size_t alignment, size_t bytes);
 POPRT_TEST_VISIBLE void* malloc(size_t bytes) noexcept {
+  if (poprt::test::fails_allocation()) return nullptr;
   poprt::test::count_allocation(bytes);
   return __libc_malloc(bytes);
 }

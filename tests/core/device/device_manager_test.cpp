@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "support/error_code.h"
+#include "support/failing_allocation.h"
 
 namespace poprt::device {
 namespace {
@@ -49,6 +50,28 @@ std::string message_of(F&& f) {
     return e.what();
   }
   return "";
+}
+
+// A device whose memory is exhausted while it is taken is free afterwards, also if only the control
+// block of its pointer is missing.
+TEST(DeviceManager, ADeviceThatCannotBeMadeIsFreeAgain) {
+  if (!test::kAllocationsCanFail) GTEST_SKIP() << "a sanitizer owns malloc";
+  const DeviceManager manager(3);
+  int failed = 0;
+  for (int64_t left = 0;; left++) {
+    ASSERT_LT(left, 1000);
+    std::shared_ptr<Device> device;
+    test::allocations_left = left;
+    try {
+      device = manager.get_device(3);
+    } catch (const std::bad_alloc&) {
+    }
+    test::allocations_left = -1;
+    if (device) break;
+    failed++;
+    EXPECT_EQ(code_of([&] { manager.get_device(3); }), ErrorCode::ok) << left;
+  }
+  EXPECT_GT(failed, 2);
 }
 
 TEST(DeviceManager, NumbersUpToTheirLimitsAreTaken) {
