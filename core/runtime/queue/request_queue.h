@@ -31,9 +31,17 @@ class RequestQueue {
   // nothing is submitted. Throws cancelled (stopped), unavailable (full; WhenFull::fail),
   // deadline_exceeded (no place in time) and resource_exhausted (full, and called on the runner's
   // own thread, which cannot wait; or the thread that watches deadlines cannot be started).
+  // `accepted()`, which throws nothing, is called when nothing can fail any more and the runner
+  // does not see the request yet.
+  template <class Prepare, class Accepted>
+  RequestPtr submit(RequestCallback callback, const RequestOptions& options, bool on_runner_thread,
+                    Prepare&& prepare, Accepted&& accepted);
   template <class Prepare>
   RequestPtr submit(RequestCallback callback, const RequestOptions& options, bool on_runner_thread,
-                    Prepare&& prepare);
+                    Prepare&& prepare) {
+    return submit(callback, options, on_runner_thread, std::forward<Prepare>(prepare),
+                  []() noexcept {});
+  }
 
   // Takes the next request. Only the runner's thread may call it.
   bool try_pop(Request*& request) noexcept { return ring_.try_pop(request); }
@@ -81,9 +89,9 @@ class RequestQueue {
   DeadlineWatch watch_;  // destroyed before the pool
 };
 
-template <class Prepare>
+template <class Prepare, class Accepted>
 RequestPtr RequestQueue::submit(RequestCallback callback, const RequestOptions& options,
-                                bool on_runner_thread, Prepare&& prepare) {
+                                bool on_runner_thread, Prepare&& prepare, Accepted&& accepted) {
   const auto called = pool_->clock.now();
   const auto deadline = deadline_after(called, options.timeout);
   const bool may_line = options.when_full == WhenFull::line;
@@ -97,17 +105,23 @@ RequestPtr RequestQueue::submit(RequestCallback callback, const RequestOptions& 
     if (stopped()) fail_stopped_runner();
     request = RequestPtr(pool_->take(1, callback, called, deadline));
     prepare(*request);
-    if (deadline != Clock::TimePoint::max() && !pool_->clock.manual()) watch_.add(request);
+    if (!placed) placed = line_.empty() && try_admit();
+    if (!placed) line_.push_back(request.get());
+    try {
+      if (deadline != Clock::TimePoint::max() && !pool_->clock.manual()) watch_.add(request);
+    } catch (...) {
+      if (!placed) line_.pop_back();
+      throw;
+    }
+    static_assert(noexcept(accepted()));
+    accepted();
     request->sequence = submitted_.load(std::memory_order_relaxed) + 1;
     submitted_.store(request->sequence, std::memory_order_release);
     request->retain();  // a reference for the queue
-    if (!placed) placed = line_.empty() && try_admit();
-    if (placed) {
+    if (placed)
       push(request.get());
-    } else {
-      line_.push_back(request.get());
+    else
       line_count_.fetch_add(1, std::memory_order_seq_cst);
-    }
   } catch (...) {
     if (placed) leave(1);
     throw;

@@ -231,15 +231,19 @@ bool Replica::on_any_thread() noexcept { return current_replica != nullptr; }
 RequestPtr Replica::submit(std::span<const InputBinding> inputs,
                            std::span<const OutputBinding> outputs, RequestCallback callback,
                            const RequestOptions& options) {
-  return queue_.submit(callback, options, on_thread(), [&](Request& r) {
-    r.rows = plan_->resolve(inputs, outputs, r.inputs.get(), r.outputs.get());
-    r.at_once = options.at_once && plan_->are_whole_batches(r.rows);
-    start_threads();
-    with_telemetry([this](Telemetry& t) {
-      t.submitted();
-      t.enqueued(in_flight());
-    });
-  });
+  return queue_.submit(
+      callback, options, on_thread(),
+      [&](Request& r) {
+        r.rows = plan_->resolve(inputs, outputs, r.inputs.get(), r.outputs.get());
+        r.at_once = options.at_once && plan_->are_whole_batches(r.rows);
+        start_threads();
+      },
+      [this]() noexcept {
+        with_telemetry([this](Telemetry& t) {
+          t.submitted();
+          t.enqueued(in_flight());
+        });
+      });
 }
 
 // Counts a request that was cancelled, late or stopped while it waited.

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "core/runtime/runner/replica_support.h"
+#include "support/failing_allocation.h"
 
 namespace poprt::runtime {
 namespace {
@@ -77,6 +78,35 @@ TEST(RequestQueue, ReportsWhyItRefusesRequests) {
   b.runner->stop();
   for (const WhenFull what : {WhenFull::wait, WhenFull::fail, WhenFull::line})
     EXPECT_EQ(message_for(when_full(what)), "the runner was stopped");
+}
+
+// A request that the watch of deadlines refuses, because memory is exhausted, is not counted.
+TEST(RequestQueue, OnlySubmittedRequestsAreAccepted) {
+  if (!test::kAllocationsCanFail) GTEST_SKIP() << "a sanitizer owns malloc";
+  for (const WhenFull full : {WhenFull::fail, WhenFull::line}) {
+    RequestQueue queue(0, 0, 1, Clock(), true, [](ErrorCode) {});
+    int accepted = 0, failed = 0;
+    std::vector<RequestPtr> requests;
+    requests.reserve(4);
+    for (int wanted = 1; wanted <= (full == WhenFull::line ? 3 : 1); wanted++)
+      for (int64_t left = 0; accepted < wanted; left++) {
+        ASSERT_LT(left, 1000);
+        test::allocations_left = left;
+        try {
+          requests.push_back(queue.submit(
+              {}, when_full(full, 1h), false, [](Request&) {}, [&]() noexcept { accepted++; }));
+        } catch (const std::exception&) {
+          failed++;
+        }
+        test::allocations_left = -1;
+        ASSERT_EQ(queue.submitted(), static_cast<uint64_t>(accepted));
+        ASSERT_EQ(queue.in_flight(), static_cast<size_t>(accepted));
+      }
+    EXPECT_GT(failed, 2);
+    for (const RequestPtr& r : requests) EXPECT_TRUE(r->cancel());
+    for (Request* r = nullptr; queue.try_pop(r);) queue.drop(r);
+    EXPECT_EQ(queue.in_flight(), 0u);
+  }
 }
 
 TEST(RequestQueue, TheTimeToWaitForAPlaceCountsFromTheCall) {
