@@ -35,11 +35,12 @@ struct ModelRunner::State {
   std::atomic<size_t> turn{0};
   ForkMutex update_mutex;
 
+  // The first replica to examine. A run takes one turn, so that the replicas alternate.
+  size_t next_turn() { return turn.fetch_add(1, std::memory_order_relaxed); }
   // The replica for the next request: one with a started batch, else the least busy one. A broken
   // one is chosen only if all are broken.
-  Replica& choose() {
+  Replica& choose(size_t start) {
     if (replicas.size() == 1) return *replicas[0];
-    const size_t start = turn.fetch_add(1, std::memory_order_relaxed);
     Replica* best = nullptr;
     for (size_t i = 0; i < replicas.size(); i++) {
       Replica& r = *replicas[(start + i) % replicas.size()];
@@ -50,22 +51,21 @@ struct ModelRunner::State {
     return best ? *best : *replicas[start % replicas.size()];
   }
   Replica& chosen(const RequestOptions& options) {
-    if (options.replica < 0) return choose();
+    if (options.replica < 0) return choose(next_turn());
     if (static_cast<uint64_t>(options.replica) >= replicas.size())
       fail(ErrorCode::not_found, "there is no replica {}: the runner has {}, counted from 0",
            options.replica, replicas.size());
     return *replicas[static_cast<size_t>(options.replica)];
   }
   // Returns an idle replica for a synchronous run, or any replica if none is idle.
-  Replica& choose_idle() {
+  Replica& choose_idle(size_t start) {
     if (replicas.size() == 1) return *replicas[0];
-    const size_t start = turn.fetch_add(1, std::memory_order_relaxed);
     for (size_t i = 0; i < replicas.size(); i++) {
       Replica& r = *replicas[(start + i) % replicas.size()];
       if (r.is_broken()) continue;
       if (std::unique_lock(r.device_mutex(), std::try_to_lock)) return r;
     }
-    return choose();
+    return choose(start);
   }
 };
 
@@ -136,8 +136,9 @@ constexpr RequestOptions kAtOnce = {
 
 void ModelRunner::execute(std::span<const InputBinding> inputs,
                           std::span<const OutputBinding> outputs) {
-  if (state_->choose_idle().execute_checked(inputs, outputs)) return;
-  const RequestPtr request = state_->choose().submit(inputs, outputs, {}, kAtOnce);
+  const size_t turn = state_->next_turn();
+  if (state_->choose_idle(turn).execute_checked(inputs, outputs)) return;
+  const RequestPtr request = state_->choose(turn).submit(inputs, outputs, {}, kAtOnce);
   request->wait();
   request->check();
 }
@@ -153,7 +154,7 @@ void ModelRunner::execute(const void* const* inputs, void* const* outputs) {
   };
   check(inputs, p.inputs, p.model->inputs(), true);
   check(outputs, p.outputs, p.model->outputs(), false);
-  Replica& replica = state_->choose_idle();
+  Replica& replica = state_->choose_idle(state_->next_turn());
   if (!replica.pipelined()) return replica.execute(inputs, outputs, p.chunk_rows * p.replicas);
   // Other threads run the stages.
   std::vector<InputBinding> from;

@@ -167,6 +167,23 @@ TEST(Replication, PinsReplicasToDevices) {
   EXPECT_EQ(code_of([&] { ModelRunner(add_one_model({4}), config); }), ErrorCode::not_found);
 }
 
+TEST(Replication, RunsOfIncompleteBatchesAlternate) {
+  RunnerConfig config;
+  config.replication_factor = 2;
+  for (int i = 0; i < 2; i++)
+    config.replica_id_to_device[i] = std::make_shared<FunctionDevice>(add_one(4), i);
+  config.batching_dim = 0;
+  config.timeout = 1us;
+  ModelRunner runner(add_one_model({4}), config);
+  for (int i = 0; i < 10; i++) {
+    Rows k(1);
+    runner.execute(k.in, k.out);
+    EXPECT_TRUE(k.right());
+  }
+  EXPECT_EQ(runner.statistics(0).completed, 5u);
+  EXPECT_EQ(runner.statistics(1).completed, 5u);
+}
+
 TEST(Replication, CompiledInReplicasGetTheirSlice) {
   std::vector<std::pair<int, float>> seen;
   RunnerConfig config;
