@@ -93,10 +93,16 @@ std::optional<Clock::TimePoint> Replica::flush_time() const noexcept {
   const auto earliest = [&](std::optional<Clock::TimePoint> t) {
     if (t && (!time || *t < *time)) time = t;
   };
-  if (c.timeout.count() > 0) earliest(after(open_last_, c.timeout));
+  // The times are those of open requests, because the first ones may have been dropped.
+  if (c.timeout.count() > 0) earliest(after(open_.back().request->submitted, c.timeout));
   if (c.is_batch_size_timeout_enabled) {
-    earliest(after(open_first_, c.batch_size_timeout));
-    if (open_sum_ >= plan_->chunk_rows) earliest(after(open_chunk_, c.data_parallel_timeout));
+    earliest(after(open_.front().request->submitted, c.batch_size_timeout));
+    uint64_t rows = 0;
+    for (const Segment& s : open_)
+      if ((rows += s.count) >= plan_->chunk_rows) {
+        earliest(after(s.request->submitted, c.data_parallel_timeout));
+        break;
+      }
   }
   return time;
 }
@@ -159,9 +165,6 @@ Replica::Taken Replica::take_rows(Step& step, Request* r) noexcept {
     return Taken::step;
   }
   const uint64_t count = std::min(left, p.step_rows - open_sum_);
-  if (open_.empty()) open_first_ = r->submitted;
-  open_last_ = r->submitted;
-  if (open_sum_ < p.chunk_rows && open_sum_ + count >= p.chunk_rows) open_chunk_ = r->submitted;
   add(open_, r, count);
   open_sum_ += count;
   if (count < left) {

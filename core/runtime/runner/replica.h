@@ -223,7 +223,6 @@ class Replica : public std::enable_shared_from_this<Replica> {
   std::vector<Segment> open_;
   uint64_t open_sum_ = 0;
   std::atomic<uint64_t> open_rows_{0};
-  Clock::TimePoint open_first_, open_last_, open_chunk_;
   Request* carry_ = nullptr;  // a request that has rows left
 
   RingBuffer<Step*> free_, loaded_, computed_;  // for overlap_io and pipelines

@@ -445,6 +445,31 @@ TEST(Timeouts, FlushOnWaitingOutputsPadsOnlyWithAWaiter) {
   EXPECT_TRUE(eventually([&] { return calls == 1; }));
 }
 
+// The time of a batch begins with its first row that is still in it.
+TEST(Timeouts, ARequestThatWasDroppedBeginsNoBatch) {
+  Timed t([](RunnerConfig& c) {
+    c.timeout = 0ns;
+    c.is_batch_size_timeout_enabled = true;
+    c.batch_size_timeout = 15ms;
+  });
+  RequestOptions options;
+  options.timeout = 5ms;
+  Rows late(1, 1);
+  const RequestPtr a = t.runner->execute_async(late.in, late.out, {}, options);
+  t.settle(true);
+  t.clock.advance(3ms);
+  const RequestPtr b = t.submit(1);
+  t.clock.advance(2ms);
+  ASSERT_TRUE(eventually([&] { return a->done(); }));
+  EXPECT_EQ(a->code(), ErrorCode::deadline_exceeded);
+  t.settle(true);
+  t.clock.advance(10ms);  // 15 since the first request, 12 since the second
+  t.settle(true);
+  EXPECT_FALSE(b->done());
+  t.clock.advance(3ms);
+  EXPECT_TRUE(b->wait(60s));
+}
+
 TEST(Timeouts, FlushByNameGivesThePaddingRows) {
   std::vector<float> padding{100, 200, 300, 400}, results(4, -1.f);
   Timed t([&](RunnerConfig& c) {
