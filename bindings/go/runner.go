@@ -58,8 +58,9 @@ type RunnerOptions struct {
 	RingBufferMultiplier int
 	// Whether the device is reset after an error that a reset repairs. Default: false. Since 0.1.
 	AutoReset bool
-	// Whether a batch is padded only while a caller waits for one of its requests or has given a callback for it. This
-	// also records tracepoints. Default: false. Since 0.1.
+	// Whether a batch is padded only while a caller waits for one of its requests or has given a callback for it.
+	// Without a limit by the timeout, a batch is then padded at once. This also records tracepoints. Default: false.
+	// Since 0.1.
 	FlushOnWaitingOutputs bool
 	// Whether the timeouts of batches and of steps are used. Default: false. Since 1.0.
 	IsBatchSizeTimeoutEnabled bool

@@ -63,7 +63,8 @@ namespace Poprt
         public bool AutoReset { get; set; }
 
         /// <summary>Whether a batch is padded only while a caller waits for one of its requests or has given a callback
-        /// for it. This also records tracepoints. Default: false. Since 0.1.</summary>
+        /// for it. Without a limit by the timeout, a batch is then padded at once. This also records tracepoints.
+        /// Default: false. Since 0.1.</summary>
         public bool FlushOnWaitingOutputs { get; set; }
 
         /// <summary>Whether the timeouts of batches and of steps are used. Default: false. Since 0.1.</summary>

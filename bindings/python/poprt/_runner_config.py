@@ -222,8 +222,8 @@ class RuntimeConfig(RunnerConfig):
     ring_buffer_size_multiplier: int = 2
     #: Whether the device is reset after an error that a reset repairs. Since 0.1.
     auto_reset: bool = False
-    #: Whether a batch is padded only while a caller waits for one of its requests or has given a callback for it. This
-    #: also records tracepoints. Since 0.1.
+    #: Whether a batch is padded only while a caller waits for one of its requests or has given a callback for it.
+    #: Without a limit by the timeout, a batch is then padded at once. This also records tracepoints. Since 0.1.
     flush_on_waiting_outputs: bool = False
     #: How long a batch waits, from its first row until it is padded. With it, the default of timeout has no effect.
     #: Nanoseconds, or a ``timedelta``. Since 0.1.

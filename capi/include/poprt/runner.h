@@ -102,7 +102,8 @@ typedef struct poprt_runner_options {
   /* Whether the device is reset after an error that a reset repairs. Non-zero: yes. Since 0.1. */
   int32_t auto_reset;
   /* Whether a batch is padded only while a caller waits for one of its requests or has given a
-   * callback for it. This also records tracepoints. Non-zero: yes. Since 0.1. */
+   * callback for it. Without a limit by the timeout, a batch is then padded at once. This also
+   * records tracepoints. Non-zero: yes. Since 0.1. */
   int32_t flush_on_waiting_outputs;
   /* Whether the timeouts of batches and of steps are used. Non-zero: yes. Since 0.1. */
   int32_t is_batch_size_timeout_enabled;

@@ -111,7 +111,8 @@ struct RuntimeConfig {
   // Whether the device is reset after an error that a reset repairs. Since 0.1.
   bool autoReset = false;
   // Whether a batch is padded only while a caller waits for one of its requests or has given a
-  // callback for it. This also records tracepoints. Since 0.1.
+  // callback for it. Without a limit by the timeout, a batch is then padded at once. This also
+  // records tracepoints. Since 0.1.
   bool flushOnWaitingOutputs = false;
   // How long a batch waits, from its first row until it is padded. With it, the default of timeout
   // has no effect. Nanoseconds. Since 0.1.
@@ -218,7 +219,8 @@ struct ModelRunnerConfig {
   // Constant values of inputs, which requests then leave out. The values are copied. Since 0.1.
   InputMemoryView frozen_inputs;
   // Whether a batch is padded only while a caller waits for one of its requests or has given a
-  // callback for it. This also records tracepoints. Since 0.1.
+  // callback for it. Without a limit by the timeout, a batch is then padded at once. This also
+  // records tracepoints. Since 0.1.
   bool flush_on_waiting_outputs = false;
   // How long a batch waits, from its first row until it is padded. With it, the default of timeout
   // has no effect. Since 0.1.

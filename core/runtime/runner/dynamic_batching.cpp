@@ -103,6 +103,9 @@ std::optional<Clock::TimePoint> Replica::flush_time() const noexcept {
         earliest(after(s.request->submitted, c.data_parallel_timeout));
         break;
       }
+  } else if (c.flush_on_waiting_outputs && c.timeout.count() == 0) {
+    // Without a limit, a caller that waits would wait for rows that it cannot submit.
+    time = open_.back().request->submitted;
   }
   return time;
 }

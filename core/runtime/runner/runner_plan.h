@@ -43,7 +43,8 @@ struct RunnerConfig {
   // the runner.
   bool thread_safe = true;
   // The longest time that a started batch waits for its next rows before it is padded; 0: without
-  // limit.
+  // limit, or with flush_on_waiting_outputs and without is_batch_size_timeout_enabled, until a
+  // caller waits.
   std::chrono::nanoseconds timeout = std::chrono::milliseconds(10);
   // An extension: whether a started batch is padded as soon as the device is idle, so that rows are
   // gathered only while it is busy. It has no effect with flush_on_waiting_outputs or

@@ -445,6 +445,18 @@ TEST(Timeouts, FlushOnWaitingOutputsPadsOnlyWithAWaiter) {
   EXPECT_TRUE(eventually([&] { return calls == 1; }));
 }
 
+TEST(Timeouts, WithoutALimitFlushOnWaitingOutputsPadsAtOnce) {
+  Timed t([](RunnerConfig& c) {
+    c.flush_on_waiting_outputs = true;
+    c.timeout = 0ns;
+  });
+  const RequestPtr a = t.submit(1, false), b = t.submit(2, false);
+  EXPECT_FALSE(a->done() || b->done());
+  EXPECT_TRUE(b->wait(60s) && a->wait(60s));
+  EXPECT_TRUE(t.memory[0]->right() && t.memory[1]->right());
+  EXPECT_EQ(t.runner->statistics().steps, 1u);
+}
+
 // The time of a batch begins with its first row that is still in it.
 TEST(Timeouts, ARequestThatWasDroppedBeginsNoBatch) {
   Timed t([](RunnerConfig& c) {

@@ -167,7 +167,8 @@ public final class RuntimeConfig {
 
   /**
    * Whether a batch is padded only while a caller waits for one of its requests or has given a
-   * callback for it. This also records tracepoints.
+   * callback for it. Without a limit by the timeout, a batch is then padded at once. This also
+   * records tracepoints.
    *
    * @param on default false
    * @return this
