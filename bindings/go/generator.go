@@ -1,7 +1,11 @@
 package poprt
 
 import (
+	"errors"
+	"fmt"
 	"runtime"
+	"sync/atomic"
+	"time"
 
 	"poprt.example.org/bindings/go/internal/native"
 )
@@ -62,8 +66,20 @@ func (g *Generator) NewSequence(prompt ...int64) (*Sequence, error) {
 	if err := check(failure); err != nil {
 		return nil, err
 	}
-	s := &Sequence{newHandle(made, native.DeleteRawSequence)}
-	s.h.interrupt = native.RawSequence.Cancel
+	s := &Sequence{progress: make(chan struct{}, 1), closed: make(chan struct{})}
+	id := watch(s.progress)
+	s.h = newHandle(made, func(raw native.RawSequence) {
+		native.DeleteRawSequence(raw)
+		unwatch(id)
+	})
+	closed := s.closed // the handle does not keep the sequence
+	s.h.interrupt = func(raw native.RawSequence) {
+		raw.Cancel()
+		close(closed)
+	}
+	if err := check(native.Raw_watch(made, id)); err != nil {
+		return nil, err
+	}
 	for _, token := range prompt {
 		if err := s.Append(token); err != nil {
 			return nil, err
@@ -102,7 +118,124 @@ func (g *Generator) Save(path string) error {
 
 // Sequence is one text of a [Generator]. One goroutine at a time uses it, except Cancel. Since 1.0.
 type Sequence struct {
-	h *handle[native.RawSequence]
+	h        *handle[native.RawSequence]
+	started  atomic.Bool
+	progress chan struct{} // has an element after progress that no call has seen
+	closed   chan struct{} // closed by Close during a call
+}
+
+// watch returns a number with which the library reports progress to the channel.
+func watch(progress chan struct{}) int64 {
+	return newNumber(func(id int64) { calls.progress[id] = progress })
+}
+
+func unwatch(id int64) {
+	calls.Lock()
+	defer calls.Unlock()
+	delete(calls.progress, id)
+}
+
+// report tells a sequence of its progress, unless it was freed.
+func report(id int64) {
+	calls.Lock()
+	progress := calls.progress[id]
+	calls.Unlock()
+	select {
+	case progress <- struct{}{}:
+	default: // it was reported and not seen, or the channel is nil
+	}
+}
+
+// await calls poll, which does not wait, until it does not fail with DeadlineExceeded. Between the calls the goroutine
+// waits for progress of the sequence, without a thread.
+func await[V any](s *Sequence, timeoutNs int64, poll func(native.RawSequence) (V, error)) (value V, err error) {
+	raw, err := s.h.acquire()
+	if err != nil {
+		return value, err
+	}
+	defer s.h.release()
+	var limit <-chan time.Time
+	for expired := timeoutNs == 0; ; {
+		value, err = poll(raw)
+		if s.h.interrupted() {
+			return value, ErrClosed
+		}
+		if !errors.Is(err, DeadlineExceeded) {
+			return value, err
+		}
+		if expired {
+			return value, &Error{Code: DeadlineExceeded, Message: fmt.Sprintf("there was no token within %d ns", timeoutNs)}
+		}
+		if timeoutNs > 0 && limit == nil {
+			timer := time.NewTimer(time.Duration(timeoutNs))
+			defer timer.Stop()
+			limit = timer.C
+		}
+		select {
+		case <-s.progress:
+		case <-limit:
+			expired = true
+		case <-s.closed:
+			return value, ErrClosed
+		}
+	}
+}
+
+// Start starts the text. It waits until a slot is free. Errors: InvalidArgument (the prompt is empty, the encoder has
+// no input, or options exclude each other); OutOfRange (the prompt has as many tokens as a text may have, or the input
+// of the encoder is too long); FailedPrecondition (the sequence has started). Since 1.0.
+func (s *Sequence) Start() error {
+	err := callOf(s.h, native.RawSequence.Start)
+	if err == nil {
+		s.started.Store(true)
+	}
+	return err
+}
+
+// Next is the next token, for which the goroutine waits without a thread; -1 at the end of the text. If a run of the
+// device has failed, the call after the last token fails with its error. A negative timeout means no limit. Errors:
+// DeadlineExceeded (there is no token in time); FailedPrecondition (the sequence has not started, waits for Resume, or
+// has no token that may be chosen). Since 1.0.
+func (s *Sequence) Next(timeoutNs int64) (int64, error) {
+	return await(s, timeoutNs, func(raw native.RawSequence) (int64, error) {
+		var failure uintptr
+		token := raw.Next(0, &failure)
+		return token, check(failure)
+	})
+}
+
+// WaitLogits is the number of logits of the next token, for which the goroutine waits without a thread, with the option
+// `wait_for_logits`; 0 at the end of the text. A negative timeout means no limit. Errors: DeadlineExceeded (there are no
+// logits in time); FailedPrecondition (the sequence was started without the option, or has not started). Since 1.0.
+func (s *Sequence) WaitLogits(timeoutNs int64) (int64, error) {
+	return await(s, timeoutNs, func(raw native.RawSequence) (int64, error) {
+		var failure uintptr
+		count := raw.Wait_logits(0, &failure)
+		return count, check(failure)
+	})
+}
+
+// continues is the result of a poll while a text has not ended.
+var continues = &Error{Code: DeadlineExceeded}
+
+// NextText is whether a beam search has another text. The goroutine waits, without a thread, for the end of the search
+// and goes to that text, whose tokens Next then returns. Errors: FailedPrecondition (the sequence has not started, or
+// has no token that may be chosen). Since 1.0.
+func (s *Sequence) NextText() (bool, error) {
+	return await(s, -1, func(raw native.RawSequence) (bool, error) {
+		var failure uintptr
+		if s.started.Load() {
+			reason := native.TakeText(raw.Finish_reason(&failure))
+			if err := check(failure); err != nil {
+				return false, err
+			}
+			if reason == "" {
+				return false, continues
+			}
+		}
+		another := raw.Next_text(&failure)
+		return another, check(failure)
+	})
 }
 
 // SaveBytes returns the text so far, as Save writes it to a file. Errors: FailedPrecondition (the sequence has not
@@ -184,18 +317,6 @@ func (s *Sequence) AddBadToken(token int64) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Add_bad_token(token) })
 }
 
-// Start starts the text. It waits until a slot is free. Errors: InvalidArgument (the prompt is empty, the encoder has
-// no input, or options exclude each other); OutOfRange (the prompt has as many tokens as a text may have, or the input
-// of the encoder is too long); FailedPrecondition (the sequence has started). Since 1.0.
-func (s *Sequence) Start() error { return callOf(s.h, native.RawSequence.Start) }
-
-// Next is the next token, for which the call waits; -1 at the end of the text. If a run of the device has failed, the
-// call after the last token fails with its error. Errors: DeadlineExceeded (there is no token in time);
-// FailedPrecondition (the sequence has not started, waits for `resume`, or has no token that may be chosen). Since 1.0.
-func (s *Sequence) Next(timeoutNs int64) (int64, error) {
-	return resultOf(s.h, func(raw native.RawSequence, failure *uintptr) int64 { return raw.Next(timeoutNs, failure) })
-}
-
 // LogProbability is the logarithm of the probability that the model gives the token that was returned last, before
 // penalties and temperature. 0 before the first token. Since 1.0.
 func (s *Sequence) LogProbability() float64 { return valueOf(s.h, native.RawSequence.Log_probability) }
@@ -209,15 +330,6 @@ func (s *Sequence) FinishReason() (string, error) {
 
 // Cancel ends the text before its next token. Any thread may call it. Since 1.0.
 func (s *Sequence) Cancel() error { return callVoidOf(s.h, native.RawSequence.Cancel) }
-
-// WaitLogits is the number of logits of the next token, for which the call waits with the option `wait_for_logits`; 0
-// at the end of the text. Errors: DeadlineExceeded (there are no logits in time); FailedPrecondition (the sequence was
-// started without the option, or has not started). Since 1.0.
-func (s *Sequence) WaitLogits(timeoutNs int64) (int64, error) {
-	return resultOf(s.h, func(raw native.RawSequence, failure *uintptr) int64 {
-		return raw.Wait_logits(timeoutNs, failure)
-	})
-}
 
 // Logit is the logit of a token, after `wait_logits`. 0 if there is none. Since 1.0.
 func (s *Sequence) Logit(token int64) float64 {
@@ -256,11 +368,6 @@ func (s *Sequence) AppendFeature(value float64) error {
 func (s *Sequence) ReadFeatures(path string) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Read_features(path) })
 }
-
-// NextText is whether a beam search has another text. The call waits for the end of the search and goes to that text,
-// whose tokens `next` then returns. Errors: FailedPrecondition (the sequence has not started, or has no token that may
-// be chosen). Since 1.0.
-func (s *Sequence) NextText() (bool, error) { return resultOf(s.h, native.RawSequence.Next_text) }
 
 // Save writes the text so far to a file: its state on the device, its options and the tokens that were not read.
 // `restore` continues it with the same tokens. The text goes on here. The file is written completely or not at all, and

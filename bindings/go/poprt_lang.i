@@ -2,6 +2,7 @@
 // values with another call; a success needs no such call.
 struct raw_runner;
 struct raw_runner_options;
+struct raw_sequence;
 
 %insert(cgo_comment_typedefs) %{
 #cgo pkg-config: poprt
@@ -65,6 +66,10 @@ static int64_t raw_submit_tensors(raw_runner* runner, const raw_tensors& inputs,
   return poprt_shim::address(request);
 }
 static poprt_result raw_outputs_crop(raw_outputs* outputs) { return poprt_outputs_crop(outputs); }
+// raw_next_done() returns `id` after progress of the sequence.
+static poprt_result raw_watch(raw_sequence* sequence, int64_t id) {
+  return poprt_sequence_set_callback(sequence, poprt_go::Completions::on_progress, poprt_shim::pointer(id));
+}
 static int64_t raw_next_done() { return poprt_go::Completions::instance().take(); }
 static poprt_result raw_wait(int64_t request) {
   return poprt_request_wait(static_cast<poprt_request*>(poprt_shim::pointer(request)), -1);

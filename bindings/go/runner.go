@@ -536,23 +536,31 @@ type Call struct {
 	request int64 // 0 if there is none
 }
 
-// Running calls by the number that the library returns. One goroutine completes them all.
+// Running calls, and channels of sequences, by the number that the library returns. One goroutine completes all calls
+// and reports the progress of all sequences.
 var calls struct {
 	sync.Mutex
-	start sync.Once
-	last  int64
-	byID  map[int64]*Call
+	start    sync.Once
+	last     int64
+	byID     map[int64]*Call
+	progress map[int64]chan struct{}
 }
 
+// register returns the number of a call.
 func (c *Call) register() int64 {
+	return newNumber(func(id int64) { calls.byID[id] = c })
+}
+
+func newNumber(add func(id int64)) int64 {
 	calls.start.Do(func() {
 		calls.byID = map[int64]*Call{}
+		calls.progress = map[int64]chan struct{}{}
 		go takeCalls()
 	})
 	calls.Lock()
 	defer calls.Unlock()
 	calls.last++
-	calls.byID[calls.last] = c
+	add(calls.last)
 	return calls.last
 }
 
@@ -566,17 +574,25 @@ func unregister(id int64) *Call {
 
 func takeCalls() {
 	for {
-		c := unregister(native.Raw_next_done())
-		c.mutex.Lock() // until the submission has returned
-		request := c.request
-		c.request = 0
-		c.mutex.Unlock()
-		failure := native.Raw_wait(request) // it is done
-		runtime.KeepAlive(c.Binding)
-		native.Raw_request_free(request)
-		c.runner.h.release() // runs in flight keep a closed runner alive
-		c.finish(check(failure))
+		id := native.Raw_next_done()
+		if c := unregister(id); c != nil {
+			c.complete()
+		} else {
+			report(id)
+		}
 	}
+}
+
+func (c *Call) complete() {
+	c.mutex.Lock() // until the submission has returned
+	request := c.request
+	c.request = 0
+	c.mutex.Unlock()
+	failure := native.Raw_wait(request) // it is done
+	runtime.KeepAlive(c.Binding)
+	native.Raw_request_free(request)
+	c.runner.h.release() // runs in flight keep a closed runner alive
+	c.finish(check(failure))
 }
 
 // Go submits a run and returns immediately. Runs are computed in the order of submission. Runs beyond the queue

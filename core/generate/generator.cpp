@@ -21,6 +21,10 @@ struct Sequence::Shared {
   std::mutex mutex;
   std::condition_variable work;      // for the thread
   std::condition_variable progress;  // for callers
+  std::thread::id thread;            // the one that calls callbacks
+  // Guarded by the mutex.
+  std::shared_ptr<Sequence> to_call;  // the first sequence whose callback is to be called
+  bool ended = false;                 // there are no further calls
 };
 
 std::string_view finish_name(Finish finish) {
@@ -129,6 +133,27 @@ void Sequence::resume(std::span<const float> logits) {
   shared_->work.notify_all();
 }
 
+// Wakes callers, and adds the sequence to those whose callback is to be called. Requires the lock.
+void Sequence::progressed() {
+  shared_->progress.notify_all();
+  if (!has_callback_ || to_call_ || shared_->ended) return;
+  to_call_ = true;
+  next_call_ = std::move(shared_->to_call);
+  shared_->to_call = shared_from_this();
+}
+
+void Sequence::set_callback(std::function<void()> callback) {
+  if (std::this_thread::get_id() == shared_->thread)
+    fail(ErrorCode::failed_precondition, "a callback of the generator must not set callbacks");
+  const std::lock_guard calling(calling_);  // waits for a running call
+  callback_ = std::move(callback);
+  const std::lock_guard lock(shared_->mutex);
+  has_callback_ = callback_ != nullptr;
+  if (unread_.empty() && finish_ == Finish::none && !waits_) return;
+  progressed();
+  shared_->work.notify_all();
+}
+
 Generator::Generator(std::shared_ptr<const runtime::Model> model, GeneratorOptions options)
     : decoder_(std::move(model), options.load),
       options_(std::move(options)),
@@ -142,6 +167,7 @@ Generator::Generator(std::shared_ptr<const runtime::Model> model, GeneratorOptio
   }
   process_ = getpid();
   thread_ = std::thread([this] { work(); });
+  shared_->thread = thread_.get_id();
 }
 
 Generator::~Generator() {
@@ -169,7 +195,8 @@ void Generator::check_process() const {
 }
 
 std::shared_ptr<Sequence> Generator::submit(std::span<const int64_t> prompt,
-                                            SequenceOptions options) {
+                                            SequenceOptions options,
+                                            std::function<void()> callback) {
   check_process();
   const Description& d = description();
   check(options.sampling, d.vocabulary);
@@ -195,6 +222,7 @@ std::shared_ptr<Sequence> Generator::submit(std::span<const int64_t> prompt,
   s->shared_ = shared_;
   s->prompt_length_ = prompt.size();
   s->tokens_.assign(prompt.begin(), prompt.end());
+  s->set_callback(std::move(callback));
   const std::lock_guard lock(shared_->mutex);
   enqueue(s);
   return s;
@@ -298,7 +326,8 @@ SavedSequence Generator::read_saved(std::span<const std::byte> bytes) {
 
 void Generator::check_saved(std::span<const std::byte> bytes) { read_saved(bytes); }
 
-std::shared_ptr<Sequence> Generator::restore(std::span<const std::byte> bytes) {
+std::shared_ptr<Sequence> Generator::restore(std::span<const std::byte> bytes,
+                                             std::function<void()> callback) {
   check_process();
   SavedSequence saved = read_saved(bytes);
   const SequencePtr s(new Sequence(std::move(saved.options)));
@@ -314,6 +343,7 @@ std::shared_ptr<Sequence> Generator::restore(std::span<const std::byte> bytes) {
   s->encoded_ = saved.encoded;
   s->source_length_ = saved.source_length;
   s->restored_ = std::move(saved.device);
+  s->set_callback(std::move(callback));
   const std::lock_guard lock(shared_->mutex);
   enqueue(s);
   return s;
@@ -409,6 +439,7 @@ bool Generator::has_work() const {
   if (!waiting_.empty() && std::ranges::count(slots_, nullptr) >=
                                static_cast<std::ptrdiff_t>(slots_of(*waiting_.front())))
     return true;
+  if (shared_->to_call) return true;
   return std::ranges::any_of(slots_, [](const SequencePtr& s) { return s && !s->waits_; });
 }
 
@@ -442,15 +473,41 @@ bool Generator::work_once(std::unique_lock<std::mutex>& lock) {
     drop_ended();
   }
   drop_ended();
-  if (stopping_) return false;
+  if (stopping_) {
+    shared_->ended = true;
+    lock.unlock();
+    call_back();
+    return false;
+  }
   save_wanted();
   admit();
   note_slots();
   lock.unlock();
+  call_back();
   run_prompt();
+  call_back();
   run_step();
+  call_back();
   lock.lock();
   return true;
+}
+
+// Calls the callbacks of sequences with progress, without the lock, so that they may call functions
+// of sequences.
+void Generator::call_back() {
+  std::unique_lock lock(shared_->mutex);
+  SequencePtr s = std::exchange(shared_->to_call, nullptr);
+  while (s) {
+    SequencePtr next = std::exchange(s->next_call_, nullptr);
+    s->to_call_ = false;
+    lock.unlock();
+    {
+      const std::lock_guard calling(s->calling_);
+      if (s->callback_) s->callback_();
+    }
+    s = std::move(next);  // without the lock, because it may destroy what the callback owns
+    lock.lock();
+  }
 }
 
 // Ends all sequences with the error, as far as they have not ended. Requires the lock.
@@ -561,7 +618,7 @@ void Generator::end(Sequence& s, Finish finish, std::optional<Error> error) {
     else
       t->failed();
   }
-  shared_->progress.notify_all();
+  s.progressed();
 }
 
 void Generator::release(Sequence& s) {
@@ -643,6 +700,7 @@ void Generator::run_step() {
     logits.swap(s->pending_);
     choose(*s, logits);
   }
+  if (!resumed.empty()) call_back();
   for (size_t slot = 0; slot < slots_.size(); slot++) {
     const SequencePtr& s = slots_[slot];
     if (!s || s->computed_ < s->prompt_length_) continue;
@@ -776,7 +834,7 @@ void Generator::take_logits(Sequence& s, std::span<float> logits) {
   const std::lock_guard lock(shared_->mutex);
   s.pending_.assign(logits.begin(), logits.end());
   s.waits_ = true;
-  shared_->progress.notify_all();
+  s.progressed();
 }
 
 size_t Generator::most_tokens(const Sequence& s) const {
@@ -826,7 +884,7 @@ void Generator::choose(Sequence& s, std::span<float> logits) {
   }
   s.tokens_.push_back(token->id);
   s.unread_.push_back(*token);
-  shared_->progress.notify_all();
+  s.progressed();
   Finish why = Finish::none;
   if (is_stop(s, token->id))
     why = Finish::stop;

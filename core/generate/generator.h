@@ -19,6 +19,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -64,7 +65,7 @@ class Generator;
 struct SavedSequence;
 
 // One text. All functions are thread-safe.
-class Sequence {
+class Sequence : public std::enable_shared_from_this<Sequence> {
  public:
   // Waits for the next token that was not returned yet. Returns nothing at the end. A negative
   // timeout waits without limit. Throws deadline_exceeded if there is none in time, the error of
@@ -90,6 +91,15 @@ class Sequence {
   // Continues with these logits. Throws invalid_argument for a wrong number, and
   // failed_precondition if the sequence does not wait.
   void resume(std::span<const float> logits);
+
+  // Sets a function that the thread of the generator calls after progress: next(), logits() or
+  // next_text() returns without waiting where it waited before. One call may report several tokens.
+  // Progress before this call is reported too. An empty function removes the former one. After the
+  // return, the former function does not run. Throws failed_precondition in a callback.
+  //
+  // A callback must not block or throw. It may call cancel() and functions that do not wait. It
+  // must not destroy the generator.
+  void set_callback(std::function<void()> callback);
 
  private:
   friend class Generator;
@@ -122,7 +132,15 @@ class Sequence {
   std::vector<float> pending_;
   std::deque<BeamText> texts_;  // results of a beam search after the current one
   double score_ = 0;
+  bool has_callback_ = false;
+  bool to_call_ = false;                 // the sequence is in the list of `shared_`
+  std::shared_ptr<Sequence> next_call_;  // the list has no nodes, so adding to it cannot fail
 
+  // Held while the callback runs. It is locked before the mutex of `shared_`.
+  std::mutex calling_;
+  std::function<void()> callback_;  // guarded by `calling_`
+
+  void progressed();
   void take_text(const BeamText& text);
   explicit Sequence(SequenceOptions options);
 };
@@ -142,8 +160,10 @@ class Generator {
   // Begins a text after the prompt. With an encoder, an empty prompt means the start tokens of the
   // model. Throws invalid_argument for an empty prompt, a token outside of the vocabulary, a
   // missing source or a wrong option, and out_of_range if the prompt leaves no place for a token,
-  // or if the source is longer than the encoder. Thread-safe.
-  std::shared_ptr<Sequence> submit(std::span<const int64_t> prompt, SequenceOptions options = {});
+  // or if the source is longer than the encoder. `callback` is as in Sequence::set_callback().
+  // Thread-safe.
+  std::shared_ptr<Sequence> submit(std::span<const int64_t> prompt, SequenceOptions options = {},
+                                   std::function<void()> callback = {});
 
   // Returns the bytes of a sequence of this generator, with its state on the device, its options
   // and the tokens that were not read. restore() continues it, with the same tokens, in this
@@ -154,7 +174,8 @@ class Generator {
   // maximum length. submit(), save() and restore() throw failed_precondition in a forked process,
   // which does not have the thread. Thread-safe.
   std::vector<std::byte> save(Sequence& sequence);
-  std::shared_ptr<Sequence> restore(std::span<const std::byte> bytes);
+  std::shared_ptr<Sequence> restore(std::span<const std::byte> bytes,
+                                    std::function<void()> callback = {});
   // Checks the bytes without continuing the sequence. Throws the errors of restore().
   void check_saved(std::span<const std::byte> bytes);
 
@@ -167,6 +188,7 @@ class Generator {
 
   void work();
   bool work_once(std::unique_lock<std::mutex>& lock);
+  void call_back();
   void end_all(const Error& error);
   void check_process() const;
   void admit();

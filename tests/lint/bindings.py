@@ -36,6 +36,7 @@ for _language in ("Java", "C#", "Go", "Python"):
         EXEMPT[_language, "poprt_trace_" + _function] = "PVTI is an interface for C++"
 for _language in ("Java", "C#", "Python"):
     EXEMPT[_language, "poprt_request_done"] = "futures and tasks know"
+    EXEMPT[_language, "poprt_sequence_set_callback"] = "a sequence has a thread that waits"
 EXEMPT["Java", "poprt_dtype_name"] = EXEMPT["Java", "poprt_error_code_name"] = "enumerations have names"
 EXEMPT["C#", "poprt_error_code_name"] = "enumerations have names"
 for _what in ("executable", "session_user"):

@@ -37,6 +37,9 @@ extern "C" {
 typedef struct poprt_generator poprt_generator;
 typedef struct poprt_sequence poprt_sequence;
 
+/* Receives the progress of a sequence; see poprt_sequence_set_callback. */
+typedef void (*poprt_sequence_fn)(void* user_data);
+
 /* Set struct_size to sizeof(poprt_generator_options) and the rest to zero; zero means default.
  * Since 1.0. */
 typedef struct poprt_generator_options {
@@ -87,8 +90,26 @@ POPRT_API void poprt_generator_free(poprt_generator* generator);
  * poprt_sequence_cancel. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_generator_new_sequence(poprt_generator* generator,
                                                                    poprt_sequence** out_sequence);
-/* Null is allowed. Cancels the sequence if it continues. Since 1.0. */
+/* Null is allowed. Cancels the sequence if it continues. Must not be called in a callback of the
+ * generator. Since 1.0. */
 POPRT_API void poprt_sequence_free(poprt_sequence* sequence);
+
+/* Sets a function that is called when the sequence has progress: a token can be read, the logits of
+ * the next token are available, or the text has ended or failed. With it, a program waits for any
+ * number of sequences without a thread for each. One call may report several tokens, so the program
+ * then reads with a timeout of 0 until the error is deadline_exceeded or the text ends. Progress
+ * before this call is also reported. A null `callback` removes the function, and another one
+ * replaces it.
+ *
+ * The callback runs on a thread of the generator, which computes nothing meanwhile. It must not
+ * block or throw. Of the functions of this header, it may only call poprt_sequence_cancel; for
+ * others, it wakes another thread. When this function or poprt_sequence_free returns, the former
+ * callback does not run and is not called again, so `user_data` may be freed. They wait for a
+ * running callback, so their caller must not hold a lock that the callback takes. Errors:
+ * failed_precondition (called in a callback). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_set_callback(poprt_sequence* sequence,
+                                                                  poprt_sequence_fn callback,
+                                                                  void* user_data);
 
 /* As poprt_sequence_save, to memory: `write` receives the bytes. Errors: failed_precondition (the
  * sequence has not started), unimplemented (it is a beam search), cancelled (`write` returned

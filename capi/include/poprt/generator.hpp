@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "poprt/error.hpp"
@@ -162,6 +164,19 @@ class Sequence {
   double score() const { return poprt_sequence_score(handle_.get()); }
   // </functions:sequence>
 
+  // Sets a function that a thread of the generator calls when the sequence has progress; see
+  // poprt_sequence_set_callback. It must not block or throw, and may only call cancel() of
+  // sequences. An empty function removes the former one, which does not run after the return.
+  // Throws failed_precondition (called in a callback). Since 1.0.
+  void setCallback(std::function<void()> callback) {
+    std::unique_ptr<std::function<void()>> next;
+    if (callback) next = std::make_unique<std::function<void()>>(std::move(callback));
+    const auto call = [](void* function) { (*static_cast<std::function<void()>*>(function))(); };
+    detail::check(poprt_sequence_set_callback(
+        handle_.get(), next ? static_cast<poprt_sequence_fn>(call) : nullptr, next.get()));
+    handle_.get_deleter().callback = std::move(next);
+  }
+
   // The text so far, as save() writes it to a file. Throws failed_precondition (the sequence has
   // not started); unimplemented (it is a beam search). Since 1.0.
   std::vector<uint8_t> saveBytes() {
@@ -197,6 +212,7 @@ class Sequence {
 
  private:
   struct Free {
+    std::unique_ptr<std::function<void()>> callback;  // exists longer than the handle that calls it
     void operator()(poprt_sequence* h) const { poprt_sequence_free(h); }
   };
   std::unique_ptr<poprt_sequence, Free> handle_;

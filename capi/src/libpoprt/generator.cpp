@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -35,6 +36,7 @@ struct poprt_sequence {
   std::vector<float> logits;        // of the next token, while the sequence waits for resume
   bool changed = false;             // it has a prompt or options
   std::vector<std::byte> restored;  // a saved text; empty: none
+  std::function<void()> callback;   // for poprt_sequence_start
   std::mutex mutex;                 // guards `running`, which any thread may cancel
 };
 
@@ -244,7 +246,7 @@ poprt_error* poprt_generator_new_sequence(poprt_generator* generator,
   return capi::guard([&] {
     const auto& g = capi::required(generator, "generator").generator;
     auto& out = capi::required(out_sequence, "out_sequence");
-    out = new poprt_sequence{g, {}, {}, nullptr, 0, {}, false, {}, {}};
+    out = new poprt_sequence{g, {}, {}, nullptr, 0, {}, false, {}, {}, {}};
   });
 }
 
@@ -255,7 +257,11 @@ void poprt_sequence_free(poprt_sequence* sequence) {
     const std::lock_guard lock(sequence->mutex);
     running = sequence->running;
   }
-  if (running) running->cancel();
+  if (running) {
+    // It only fails in a callback, in which this function must not be called.
+    poprt_error_free(capi::guard([&] { running->set_callback({}); }));
+    running->cancel();
+  }
   delete sequence;
 }
 
@@ -421,13 +427,26 @@ poprt_error* poprt_sequence_add_bad_token(poprt_sequence* sequence, int64_t toke
 poprt_error* poprt_sequence_start(poprt_sequence* sequence) {
   return capi::guard([&] {
     poprt_sequence& s = not_started(sequence);
-    auto running = s.restored.empty() ? s.generator->submit(s.prompt, s.options)
-                                      : s.generator->restore(s.restored);
+    auto running = s.restored.empty() ? s.generator->submit(s.prompt, s.options, s.callback)
+                                      : s.generator->restore(s.restored, s.callback);
     {
       const std::lock_guard lock(s.mutex);
       s.running = std::move(running);
     }
     s.restored = {};
+  });
+}
+
+poprt_error* poprt_sequence_set_callback(poprt_sequence* sequence, poprt_sequence_fn callback,
+                                         void* user_data) {
+  return capi::guard([&] {
+    poprt_sequence& s = capi::required(sequence, "sequence");
+    std::function<void()> call;
+    if (callback) call = [=] { callback(user_data); };
+    if (s.running)
+      s.running->set_callback(std::move(call));
+    else
+      s.callback = std::move(call);
   });
 }
 

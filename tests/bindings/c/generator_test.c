@@ -1,5 +1,6 @@
 /* Scenarios 85 to 88, 95 to 99, 109 and 110: generators. */
 #include <math.h>
+#include <semaphore.h>
 #include <string.h>
 
 #include "scenario_support.h"
@@ -437,4 +438,68 @@ void scenario_99_named_states(void** state) {
   o.states = "none_in=none_out";
   FAILS(poprt_generator_create(DATA "/../../data/generation/lstm", &o, &g), POPRT_NOT_FOUND,
         "none_out");
+}
+
+static void post(void* semaphore) { sem_post(semaphore); }
+
+struct cancelling {
+  poprt_sequence* sequence;
+  poprt_error* error;
+};
+
+static void cancel_once(void* user_data) {
+  struct cancelling* c = user_data;
+  poprt_sequence_cancel(c->sequence);
+  if (!c->error) c->error = poprt_sequence_set_callback(c->sequence, NULL, NULL);
+}
+
+/* One thread reads several texts, and no call waits for a token. */
+void callbacks_of_sequences(void** state) {
+  (void)state;
+  enum { SEQUENCES = 5 };
+  poprt_generator* g = generator_of(DATA "/../../data/generation/genai");
+  poprt_sequence* all[SEQUENCES];
+  int64_t read[SEQUENCES] = {0}, token = 0;
+  sem_t progress;
+  assert_int_equal(sem_init(&progress, 0, 0), 0);
+  for (int i = 0; i < SEQUENCES; i++) {
+    all[i] = sequence_of(g, TOKENS);
+    if (i % 2) OK(poprt_sequence_set_callback(all[i], post, &progress));
+    OK(poprt_sequence_start(all[i]));
+    if (i % 2 == 0) OK(poprt_sequence_set_callback(all[i], post, &progress));
+  }
+  for (int ended = 0; ended < SEQUENCES;) {
+    while (sem_wait(&progress)) continue;
+    for (int i = 0; i < SEQUENCES; i++) {
+      poprt_error* error = NULL;
+      while (read[i] <= TOKENS && !(error = poprt_sequence_next(all[i], 0, &token))) {
+        assert_int_equal(token, read[i] < TOKENS ? kTokens[read[i]] : -1);
+        if (read[i]++ == TOKENS) ended++;
+      }
+      if (error) assert_int_equal(poprt_error_get_code(error), POPRT_DEADLINE_EXCEEDED);
+      poprt_error_free(error);
+    }
+  }
+  for (int i = 0; i < SEQUENCES; i++) poprt_sequence_free(all[i]);
+
+  poprt_sequence* s = sequence_of(g, 0);
+  FAILS(poprt_sequence_set_callback(NULL, post, &progress), POPRT_INVALID_ARGUMENT, "sequence");
+  struct cancelling c = {s, NULL};
+  OK(poprt_sequence_set_callback(s, cancel_once, &c));
+  OK(poprt_sequence_start(s));
+  do OK(poprt_sequence_next(s, -1, &token));
+  while (token >= 0);
+  expect_reason(s, "cancelled");
+  poprt_sequence_free(s);
+  FAILS(c.error, POPRT_FAILED_PRECONDITION, "callback");
+
+  /* After poprt_sequence_free, the semaphore is not used. */
+  for (int i = 0; i < 20; i++) {
+    s = sequence_of(g, 0);
+    OK(poprt_sequence_set_callback(s, post, &progress));
+    OK(poprt_sequence_start(s));
+    poprt_sequence_free(s);
+  }
+  sem_destroy(&progress);
+  poprt_generator_free(g);
 }

@@ -97,5 +97,6 @@ void scenario_98_saved_text(void** state);
 void scenario_99_named_states(void** state);
 void scenario_109_saved_text_in_memory(void** state);
 void scenario_110_byte_caches(void** state);
+void callbacks_of_sequences(void** state);
 
 #endif

@@ -686,6 +686,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_99_named_states),
       cmocka_unit_test(scenario_109_saved_text_in_memory),
       cmocka_unit_test(scenario_110_byte_caches),
+      cmocka_unit_test(callbacks_of_sequences),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

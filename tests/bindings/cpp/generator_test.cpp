@@ -1,6 +1,9 @@
 // Scenarios 85 to 88, 95 to 99, 109 and 110: generators.
+#include <condition_variable>
 #include <cstdio>
 #include <fstream>
+#include <mutex>
+#include <utility>
 
 #include "scenario_support.h"
 
@@ -48,6 +51,45 @@ TEST(scenario, s85_generate) {
   again.start();
   EXPECT_EQ(again.readAll(), kTokens);
   EXPECT_NE(g.statistics().find("\"ended\":2"), std::string::npos) << g.statistics();
+}
+
+TEST(Sequence, CallsBackWhenItHasProgress) {
+  const Generator g = generator(2);
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool progress = false;
+  const auto report = [&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    progress = true;
+    changed.notify_one();
+  };
+  Sequence s = sequence(g);
+  s.setCallback([] {});
+  s.setCallback(report);
+  s.start();
+  std::vector<int64_t> tokens;
+  for (bool ended = false; !ended;) {
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      changed.wait(lock, [&] { return std::exchange(progress, false); });
+    }
+    try {
+      int64_t token = 0;
+      while ((token = s.next(0)) >= 0) tokens.push_back(token);
+      ended = true;
+    } catch (const poprt::Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::deadline_exceeded);
+    }
+  }
+  EXPECT_EQ(tokens, kTokens);
+  // The sequence owns the callback, also when it is moved.
+  for (int i = 0; i < 20; i++) {
+    Sequence next = sequence(g, 0);
+    next.setCallback([words = std::vector<int>(1000)]() mutable { words[0]++; });
+    next.start();
+    s = std::move(next);
+  }
+  s.setCallback({});
 }
 
 TEST(scenario, s86_wrong_generators) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -271,4 +272,80 @@ func TestScenario99NamedStates(t *testing.T) {
 	fails(t, err, poprt.InvalidArgument, "past=present")
 	_, err = poprt.NewGenerator(lstm, &poprt.GeneratorOptions{States: "none_in=none_out"})
 	fails(t, err, poprt.NotFound, "none_out")
+}
+
+// Thousands of goroutines wait for tokens, logits and texts of sequences that have no slot yet.
+func TestWaitingForTokensNeedsNoThreads(t *testing.T) {
+	const count = 2000
+	g := generator(t, 1)
+	first := sequence(t, g, 1)
+	ok(t, first.SetOption("wait_for_logits", 1))
+	ok(t, first.Start())
+	equal(t, must(first.WaitLogits(-1)), int64(53)) // it has the slot until it is cancelled
+	before := threads(t)
+	var waiting, done sync.WaitGroup
+	waiting.Add(count)
+	done.Add(count)
+	for i := 0; i < count; i++ {
+		s := sequence(t, g, 1)
+		if i%3 == 1 {
+			ok(t, s.SetOption("wait_for_logits", 1))
+		}
+		ok(t, s.Start())
+		go func(i int) {
+			defer done.Done()
+			_, err := s.Next(int64(100 * time.Millisecond))
+			waiting.Done()
+			fails(t, err, poprt.DeadlineExceeded, "100000000 ns")
+			switch i % 3 {
+			case 0:
+				equal(t, must(s.Next(-1)), int64(33))
+			case 1:
+				equal(t, must(s.WaitLogits(-1)), int64(53))
+				ok(t, s.Resume())
+				equal(t, must(s.Next(-1)), int64(33))
+			case 2:
+				equal(t, must(s.NextText()), false)
+				equal(t, must(s.Next(-1)), int64(33))
+			}
+			equal(t, must(s.Next(-1)), int64(-1))
+		}(i)
+	}
+	waiting.Wait()
+	ok(t, first.Cancel())
+	done.Wait()
+	if n := threads(t) - before; n > 30 {
+		t.Errorf("%d goroutines that wait have %d threads", count, n)
+	}
+}
+
+// A call that waits ends when the sequence is cancelled or closed.
+func TestWaitingForATokenEnds(t *testing.T) {
+	g := generator(t, 1)
+	first := sequence(t, g, 1)
+	ok(t, first.SetOption("wait_for_logits", 1))
+	ok(t, first.Start())
+	for _, end := range []func(*poprt.Sequence){
+		func(s *poprt.Sequence) { ok(t, s.Close()) },
+		func(s *poprt.Sequence) { ok(t, s.Cancel()) },
+	} {
+		s := sequence(t, g, 1)
+		ok(t, s.Start())
+		_, err := s.Next(0)
+		fails(t, err, poprt.DeadlineExceeded, "0 ns")
+		results := make(chan error, 2)
+		go func() {
+			token, err := s.Next(-1)
+			if err == nil && token != -1 {
+				t.Errorf("token %d", token)
+			}
+			results <- err
+		}()
+		end(s)
+		if err := <-results; err != nil {
+			equal(t, err, error(poprt.ErrClosed))
+		}
+	}
+	_, err := must(g.NewSequence()).NextText()
+	fails(t, err, poprt.FailedPrecondition, "not started")
 }

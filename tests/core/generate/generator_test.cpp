@@ -3,9 +3,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <condition_variable>
 #include <functional>
+#include <future>
 #include <limits>
+#include <mutex>
 #include <random>
 #include <thread>
 
@@ -17,6 +21,7 @@ namespace {
 
 using generate::Finish;
 using generate::Generator;
+using generate::Sequence;
 using generate::SequenceOptions;
 using std::chrono::nanoseconds;
 
@@ -500,6 +505,134 @@ TEST(Generator, CancelsSequencesWhenItIsDestroyed) {
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), ErrorCode::cancelled);
     }
+}
+
+// Counts the calls of a callback.
+class Calls {
+ public:
+  std::function<void()> callback() {
+    return [this] {
+      const std::lock_guard lock(mutex_);
+      count_++;
+      changed_.notify_all();
+    };
+  }
+  int wait_for_more_than(int before) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return count_ > before; });
+    return count_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int count_ = 0;
+};
+
+// Reads a text without a call that waits.
+std::vector<int64_t> read_with_calls(Sequence& s, Calls& calls) {
+  std::vector<int64_t> tokens;
+  for (int count = 0;;) {
+    count = calls.wait_for_more_than(count);
+    try {
+      for (;;) {
+        const auto token = s.next(std::chrono::nanoseconds(0));
+        if (!token) return tokens;
+        tokens.push_back(token->id);
+      }
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::deadline_exceeded) throw;
+    }
+  }
+}
+
+TEST(Generator, CallsBackWhenASequenceHasProgress) {
+  Generator generator(generation_model("genai", {64, 2, {8}}));
+  for (const ExpectedText& text : expected_texts("genai")) {
+    std::array<Calls, 3> calls;
+    std::array<std::shared_ptr<Sequence>, 3> sequences;
+    for (size_t i = 0; i < 3; i++)
+      sequences[i] = generator.submit(text.prompt, as_expected(text), calls[i].callback());
+    for (size_t i = 0; i < 3; i++) EXPECT_EQ(read_with_calls(*sequences[i], calls[i]), text.tokens);
+  }
+}
+
+TEST(Generator, CallsBackForProgressBeforeTheCallbackWasSet) {
+  Generator generator(generation_model("genai", {64, 2, {8}}));
+  const ExpectedText text = expected_texts("genai").front();
+  const auto s = generator.submit(text.prompt, as_expected(text));
+  while (s->finish() == Finish::none) std::this_thread::yield();
+  Calls calls, removed;
+  s->set_callback(removed.callback());
+  s->set_callback(calls.callback());
+  EXPECT_EQ(read_with_calls(*s, calls), text.tokens);
+  Calls restored;
+  const auto again = generator.submit(text.prompt, as_expected(text));
+  while (again->finish() == Finish::none) std::this_thread::yield();
+  const auto bytes = generator.save(*again);
+  EXPECT_EQ(read_with_calls(*generator.restore(bytes, restored.callback()), restored), text.tokens);
+}
+
+TEST(Generator, CallsBackForLogitsAndEnds) {
+  Calls logits, cancelled, destroyed;
+  auto generator = std::make_unique<Generator>(generation_model("genai", {64, 1, {8}}));
+  SequenceOptions options;
+  options.wait_for_logits = true;
+  const std::vector<int64_t> prompt = {1, 2};
+  const auto s = generator->submit(prompt, options, logits.callback());
+  const int first = logits.wait_for_more_than(0);
+  EXPECT_EQ(s->logits(std::chrono::nanoseconds(0)).size(), 53u);
+  const auto other = generator->submit(prompt, {}, cancelled.callback());
+  const auto last = generator->submit(prompt, {}, destroyed.callback());
+  other->cancel();
+  cancelled.wait_for_more_than(0);
+  EXPECT_EQ(other->finish(), Finish::cancelled);
+  generator.reset();
+  logits.wait_for_more_than(first);
+  destroyed.wait_for_more_than(0);
+  EXPECT_EQ(s->finish(), Finish::error);
+  EXPECT_EQ(last->finish(), Finish::error);
+  last->set_callback(destroyed.callback());  // it is not called
+}
+
+TEST(Generator, ACallbackCancelsButSetsNoCallback) {
+  Generator generator(generation_model("genai", {64, 1, {8}}));
+  SequenceOptions options;
+  options.wait_for_logits = true;  // it continues until it is cancelled
+  const auto s = generator.submit(std::vector<int64_t>{1, 2}, options);
+  std::promise<ErrorCode> refused;
+  bool first = true;  // of the thread of the generator
+  s->set_callback([&, raw = s.get()] {
+    if (!std::exchange(first, false)) return;
+    raw->cancel();
+    try {
+      raw->set_callback({});
+    } catch (const Error& e) {
+      refused.set_value(e.code());
+    }
+  });
+  EXPECT_EQ(refused.get_future().get(), ErrorCode::failed_precondition);
+  while (s->next()) continue;
+  EXPECT_EQ(s->finish(), Finish::cancelled);
+  s->set_callback({});
+}
+
+// After set_callback(), the former function does not run, so what it refers to may be destroyed.
+TEST(Generator, ARemovedCallbackDoesNotRun) {
+  Generator generator(generation_model("genai", {64, 2, {8}}));
+  SequenceOptions options;
+  options.sampling.ignore_stop = true;
+  for (int i = 0; i < 50; i++) {
+    const auto s = generator.submit(std::vector<int64_t>{1, 2}, options);
+    auto alive = std::make_unique<std::atomic<bool>>(true);
+    std::atomic<int> late = 0;
+    s->set_callback([&late, raw = alive.get()] { late += *raw ? 0 : 1; });
+    if (i % 2) s->next();
+    s->set_callback({});
+    *alive = false;
+    while (s->next()) continue;
+    EXPECT_EQ(late, 0);
+  }
 }
 
 TEST(Generator, ServesManyThreads) {

@@ -1,5 +1,5 @@
 // Helpers for Go only: the memory of a request as one slice of numbers, and the queue of completed
-// requests.
+// requests and of sequences with progress.
 #pragma once
 
 #include <condition_variable>
@@ -43,8 +43,8 @@ class Entries {
   std::vector<poprt_tensor> many_;
 };
 
-// A queue of completed requests. One goroutine takes all of them, so that a waiting request needs
-// no thread.
+// A queue of completed requests and of sequences with progress. One goroutine takes all of them, so
+// that a goroutine which waits for one needs no thread.
 class Completions {
  public:
   static Completions& instance() {
@@ -53,8 +53,9 @@ class Completions {
     return *all;
   }
   static void on_done(poprt_error_code, void* id) { instance().add(poprt_shim::address(id)); }
+  static void on_progress(void* id) { instance().add(poprt_shim::address(id)); }
 
-  // Waits for the next completed request and returns its number.
+  // Waits for the next completed request or sequence with progress, and returns its number.
   int64_t take() {
     std::unique_lock<std::mutex> lock(mutex_);
     arrived_.wait(lock, [this] { return !ids_.empty(); });

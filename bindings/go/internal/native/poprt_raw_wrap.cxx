@@ -274,6 +274,10 @@ static int64_t raw_submit_tensors(raw_runner* runner, const raw_tensors& inputs,
   return poprt_shim::address(request);
 }
 static poprt_result raw_outputs_crop(raw_outputs* outputs) { return poprt_outputs_crop(outputs); }
+// raw_next_done() returns `id` after progress of the sequence.
+static poprt_result raw_watch(raw_sequence* sequence, int64_t id) {
+  return poprt_sequence_set_callback(sequence, poprt_go::Completions::on_progress, poprt_shim::pointer(id));
+}
 static int64_t raw_next_done() { return poprt_go::Completions::instance().take(); }
 static poprt_result raw_wait(int64_t request) {
   return poprt_request_wait(static_cast<poprt_request*>(poprt_shim::pointer(request)), -1);
@@ -1475,6 +1479,21 @@ poprt_result _wrap_raw_outputs_crop_native(raw_outputs *_swig_go_0) {
   arg1 = *(raw_outputs **)&_swig_go_0; 
   
   result = raw_outputs_crop(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_raw_watch_native(raw_sequence *_swig_go_0, long long _swig_go_1) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  int64_t arg2 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = raw_watch(arg1,arg2);
   _swig_go_result = result;
   return _swig_go_result;
 }
