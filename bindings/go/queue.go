@@ -186,6 +186,8 @@ type Queue struct {
 	h       *handle[native.RawQueue]
 	anchor  Anchor
 	input   bool
+	// Locked by the goroutine that enqueues, which holds a thread while the queue is full. Others wait here without one.
+	producer sync.Mutex
 }
 
 // Anchor returns the anchor of the queue.
@@ -265,12 +267,14 @@ func (q *Queue) Enqueue(memory Tensor, done chan *Queued) *Queued {
 		}
 	})
 	at := int64(uintptr(memory.address))
+	q.producer.Lock()
 	err := q.call(func(raw native.RawQueue) uintptr {
 		if q.input {
 			return raw.Enqueue_input(at, memory.bytes, native.DoneFn, data)
 		}
 		return raw.Enqueue_output(at, memory.bytes, native.DoneFn, data)
 	})
+	q.producer.Unlock()
 	if err != nil {
 		release()
 		finish(err)
