@@ -49,7 +49,7 @@ type RunnerOptions struct {
 	UseBatchingDim bool
 	// Dynamic is UseBatchingDim by its older name: only one of them may be set. Since 0.1.
 	Dynamic bool
-	// The dimension along which requests may have any size. Since 0.1.
+	// The dimension along which requests may have any size. Not 0 without UseBatchingDim: refused. Since 0.1.
 	BatchingDim int
 	// The ring has places for this number times the rows of a step; without a batching dimension a row is a batch. With
 	// 2, the ring has at least 64 places. 0: 2. Since 1.0.

@@ -50,8 +50,9 @@ static void options_are_checked(void** state) {
   o.ring_buffer_size_multiplier = -1;
   refused(o, POPRT_INVALID_ARGUMENT, "`ring_buffer_size_multiplier`");
   o = options();
-  o.use_batching_dim = 1;
   o.batching_dim = 3;
+  refused(o, POPRT_INVALID_ARGUMENT, "`use_batching_dim`");
+  o.use_batching_dim = 1;
   refused(o, POPRT_FAILED_PRECONDITION, "batching_dim 3");
   o = options();
   o.replica_device_count = 1;

@@ -53,6 +53,9 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
   c.thread_safe = !o.not_thread_safe;
   c.validate_io_params = !o.no_validate_io_params;
   if (o.use_batching_dim) c.batching_dim = o.batching_dim;
+  if (!o.use_batching_dim && o.batching_dim)
+    fail(ErrorCode::invalid_argument,
+         "`batching_dim` is {}, which has no effect without `use_batching_dim`", o.batching_dim);
   if (o.use_batching_dim && o.batching_dim == std::numeric_limits<uint32_t>::max())
     fail(ErrorCode::invalid_argument, "`batching_dim` is {}", o.batching_dim);
   if (o.ring_buffer_size_multiplier)

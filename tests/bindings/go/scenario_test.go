@@ -695,6 +695,8 @@ func TestOptionsOutOfRange(t *testing.T) {
 		_, err := poprt.NewRunner(e, &options)
 		fails(t, err, poprt.InvalidArgument)
 	}
+	_, err := poprt.NewRunner(e, &poprt.RunnerOptions{BatchingDim: 1})
+	fails(t, err, poprt.InvalidArgument, "BatchingDim is 1", "UseBatchingDim")
 }
 
 func TestScenario23WaitingWithALimit(t *testing.T) {
