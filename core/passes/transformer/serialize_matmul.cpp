@@ -1,5 +1,5 @@
 #include "passes/common/build.h"
-#include "passes/common/serialize.h"
+#include "passes/common/serialized_product.h"
 
 namespace poprt::passes::serialize_matmul_pass {
 namespace {

@@ -1,6 +1,6 @@
 #include "passes/common/build.h"
 #include "passes/common/products.h"
-#include "passes/common/serialize.h"
+#include "passes/common/serialized_product.h"
 
 namespace poprt::passes::serialize_matmul_add_pass {
 namespace {

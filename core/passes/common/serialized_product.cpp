@@ -1,4 +1,4 @@
-#include "passes/common/serialize.h"
+#include "passes/common/serialized_product.h"
 
 #include <charconv>
 

@@ -1,4 +1,4 @@
-#include "passes/common/serialize.h"
+#include "passes/common/serialized_product.h"
 
 #include "core/passes/pass_case.h"
 
