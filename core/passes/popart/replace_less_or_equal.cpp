@@ -1,4 +1,4 @@
-#include "passes/common/comparison.h"
+#include "passes/common/strict_comparison.h"
 
 namespace poprt::passes::replace_less_or_equal_pass {
 namespace {
