@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "inference.grpc.pb.h"
-#include "serve/parameters.h"
+#include "serve/request_parameters.h"
 #include "serve/server.h"
 
 namespace poprt::serve {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "serve/parameters.h"
+#include "serve/request_parameters.h"
 
 namespace poprt::serve {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "serve/inference.h"
-#include "serve/parameters.h"
+#include "serve/request_parameters.h"
 
 namespace poprt::serve {
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "common/abi.h"
-#include "serve/parameters.h"
+#include "serve/request_parameters.h"
 
 namespace poprt::serve {
 namespace {

@@ -1,4 +1,4 @@
-#include "serve/parameters.h"
+#include "serve/request_parameters.h"
 
 #include <limits>
 
