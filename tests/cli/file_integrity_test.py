@@ -53,6 +53,15 @@ class FileIntegrity(CommandTest):
             self.fails([popef, "--random", "--verify", "--load", load], *facts)
         self.succeeds(popef, "--random")  # the same file runs without a check
 
+    def test_a_wrong_checksum_of_metadata_precedes_its_contents(self):
+        popef = self.digits()
+        with open(popef, "rb") as file:
+            data = file.read()
+        self.flipped(popef, data.index(b"scores"))
+        for command, words in (("popef_dump", ["--verify", popef]), ("poprt_exec run", [popef, "--random", "--verify"])):
+            self.command = command
+            self.fails(words, "is damaged: its payload has checksum 0x")
+
     def test_verify_reports_missing_checksums(self):
         text = self.succeeds("--verify", popef_dump_test.RELEASED, command="popef_dump")
         self.assertIn("no blob has a checksum\n", text)

@@ -135,9 +135,17 @@ std::shared_ptr<const Model> build(const std::shared_ptr<popef::Reader>& reader,
                                    std::span<const std::byte> file,
                                    std::shared_ptr<const void> owner, const OpenOptions& options) {
   const popef::ModelBuilder builder(reader);
-  return build(
-      options.executable.empty() ? builder.createModel() : builder.createModel(options.executable),
-      file, std::move(owner), options);
+  try {
+    return build(options.executable.empty() ? builder.createModel()
+                                            : builder.createModel(options.executable),
+                 file, std::move(owner), options);
+  } catch (const Error& e) {
+    // A wrong checksum is the cause of whatever the damaged bytes decode to. Other blobs than those
+    // of metadata may be large, so they are read only if something is damaged.
+    popef::verify_blobs(reader->metadataBlobs());
+    if (e.code() == ErrorCode::data_loss) reader->verify();
+    throw;
+  }
 }
 
 // Reads sequentially, because page faults in random order are slow on a network file system.

@@ -445,7 +445,15 @@ TEST(Reader, MutatedCompressedFilesNeverCrash) { mutate(true, 2, 5000); }
 TEST(Reader, RecordedAnswersToEveryByteChanged) {
   test::RecordedLines found;
   test::MessageCounts messages;
-  const std::string whole = sample_file();
+  // Without the checksums of metadata, which precede what its bytes decode to.
+  std::string whole = sample_file();
+  Reader complete;
+  parse(complete, whole);
+  for (const BlobInfo& b : complete.blobs()) {
+    if (b.type != BlobType::METADATA) continue;
+    // The last record has a tag, a length and two numbers of 4 bytes each.
+    whole[b.offset + b.head_bytes - 16] = 99;
+  }
   const auto answer = [&](const std::string& bytes) {
     try {
       Reader reader;

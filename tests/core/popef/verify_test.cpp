@@ -89,6 +89,32 @@ TEST(Verify, FindsEveryFlippedBitOfPayloadsAndHeads) {
   }
 }
 
+// A checksum is the cause, and what the damaged bytes decode to is a consequence.
+TEST(Verify, ADamagedMetadataBlobHasAWrongChecksum) {
+  for (const bool compress : {false, true}) {
+    const std::string file = sample_file(compress);
+    Reader reader;
+    parse(reader, file);
+    int refused = 0;
+    for (const BlobInfo& b : reader.blobs()) {
+      if (b.type != BlobType::METADATA) continue;
+      for (uint64_t at = 0; at < b.payload_bytes; at++) {
+        std::string damaged = file;
+        damaged[b.payload_offset + at] = static_cast<char>(damaged[b.payload_offset + at] ^ 0x55);
+        const std::string found = refusal([&] {
+          Reader again;
+          parse(again, damaged);
+        });
+        if (found.empty()) continue;  // verify() finds it
+        refused++;
+        EXPECT_NE(found.find("is damaged: its payload has checksum 0x"), std::string::npos)
+            << found;
+      }
+    }
+    EXPECT_GT(refused, 10);
+  }
+}
+
 TEST(Verify, NamesTheFileTheBlobAndTheChecksums) {
   const TemporaryFolder folder;
   std::string bytes = sample_file();

@@ -76,6 +76,41 @@ TEST_F(PopefFile, WrittenFileRuns) {
   expect_runs(model, copy);
 }
 
+// The message names the damaged blob, not what its bytes decode to.
+TEST_F(PopefFile, DamagedMetadataAndExecutablesHaveWrongChecksums) {
+  CopyModel copy(10);
+  write("a.popef", copy);
+  const std::string file = read(folder / "a.popef");
+  popef::Reader reader;
+  reader.parseFile(folder / "a.popef");
+  int refused = 0;
+  for (const popef::BlobInfo& b : reader.blobs()) {
+    if (b.type != popef::BlobType::METADATA && b.type != popef::BlobType::POPLAR_EXECUTABLE)
+      continue;
+    for (uint64_t at = 0; at < b.payload_bytes; at++) {
+      std::string damaged = file;
+      damaged[b.payload_offset + at] = static_cast<char>(damaged[b.payload_offset + at] ^ 0x55);
+      std::string found = "nothing";
+      try {
+        const auto bytes = std::as_bytes(std::span(damaged));
+        verify_model(*open_popef(bytes, nullptr));
+      } catch (const Error& e) {
+        if (e.code() == ErrorCode::failed_precondition &&
+            b.type == popef::BlobType::POPLAR_EXECUTABLE)
+          continue;  // the text that identifies the version
+        found = e.what();
+        refused++;
+      }
+      EXPECT_NE(
+          found.find(fmt::format("blob{} at offset {} is damaged: its payload has checksum",
+                                 b.name.empty() ? "" : fmt::format(" '{}'", b.name), b.offset)),
+          std::string::npos)
+          << "byte " << at << ": " << found;
+    }
+  }
+  EXPECT_GT(refused, 100);
+}
+
 TEST_F(PopefFile, WeightsAreUsedWhereTheFileHasThem) {
   CopyModel copy(1000);
   write("a.popef", copy);
