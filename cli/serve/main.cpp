@@ -34,8 +34,10 @@ struct Settings {
   double batch_wait_ms = 0, request_timeout_ms = 0, poll_seconds = 0, drain_seconds = 30;
   std::string token_file, certificate_file, key_file, access_log;
   std::vector<std::string> compile_options, warm_up;
-  uint64_t max_request_mib = 64, max_bodies_mib = 1024, max_json_mib = 16, max_header_kib = 32;
-  int64_t max_connections = 4096;
+  uint64_t max_request_mib = Limits{}.request_bytes >> 20,
+           max_bodies_mib = Limits{}.bodies_bytes >> 20, max_json_mib = Limits{}.json_bytes >> 20,
+           max_header_kib = Limits{}.header_bytes >> 10;
+  int64_t max_connections = Limits{}.connections;
 };
 
 std::string read_file(const std::string& path) {
