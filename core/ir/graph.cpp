@@ -130,6 +130,20 @@ std::string Node::describe() const {
 // -- Graph --------------------------------------------------------------------------------------
 
 Graph::~Graph() {
+  // A constant may have as many readers here as elsewhere, such as after the nodes of a body were
+  // copied. Searching for each of these uses would be quadratic.
+  std::unordered_map<Value*, size_t> own;
+  for (const auto& n : nodes_)
+    for (Value* v : n->inputs_)
+      if (v) own[v]++;
+  std::erase_if(own, [](const auto& of) { return of.second < of.first->uses_.size() / 8 + 2; });
+  for (const auto& [v, count] : own) {
+    count_work(v->uses_.size());
+    std::erase_if(v->uses_, [&](const Use& use) { return use.node->graph_ == this; });
+  }
+  for (const auto& n : nodes_)
+    for (Value*& v : n->inputs_)
+      if (own.contains(v)) v = nullptr;
   // Subgraphs read values of this graph, so nodes are destroyed before the values.
   for (auto it = nodes_.rbegin(); it != nodes_.rend(); ++it) {
     (*it)->set_inputs({});
