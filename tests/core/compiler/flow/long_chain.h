@@ -7,10 +7,10 @@
 
 namespace poprt::compiler::flow_test {
 
-// 200 000 unary nodes from %x to %y. `more` follows the operand, and all results have `type`.
+// 100 000 unary nodes from %x to %y. `more` follows the operand, and all results have `type`.
 inline std::string long_chain(const std::string& op, const std::string& x, const std::string& y,
                               const std::string& more = "", const std::string& type = "?") {
-  constexpr int kNodes = 200'000;
+  constexpr int kNodes = 100'000;
   std::string text, from = x;
   for (int i = 1; i <= kNodes; i++) {
     const std::string to = i == kNodes ? y : fmt::format("{}_{}", y, i);

@@ -234,7 +234,10 @@ TEST(Specialize, AShapeMayBeComputedByAVeryLongChain) {
   const auto graph = ir::parse_text(graph_text("input %x : f32[2]\ninput %n : s64[2]\n" +
                                                long_chain("Neg", "n", "s") +
                                                "%y : ? = Reshape(%x, %s)\noutput %y\n"));
-  EXPECT_THROW(specialize(*graph, {}), Error) << "the shape depends on data";
+  EXPECT_TRUE(specialize(*graph, {}));
+  // Nothing bounds the shape, so that the compilation refuses it afterwards.
+  EXPECT_TRUE(graph->outputs()[0]->producer()->is("Reshape"));
+  EXPECT_FALSE(graph->outputs()[0]->type.is_static());
 }
 
 }  // namespace
