@@ -54,7 +54,7 @@ class Parser {
       auto v = value();
       if (!map.emplace(key, std::move(v)).second) {
         in_.back_to(at);
-        in_.error("{} stands twice", quoted(key));
+        in_.error("{} occurs twice", quoted(key));
       }
     });
   }
@@ -161,7 +161,7 @@ class Parser {
         Attribute value = parse_attribute(graph, depth);
         if (!attributes.emplace(key, std::move(value)).second) {
           in_.back_to(at);
-          in_.error("the attribute {} stands twice", quoted(key));
+          in_.error("the attribute {} occurs twice", quoted(key));
         }
       });
     }

@@ -427,7 +427,7 @@ void expect_as_recorded(const std::string& name) {
       return;
     }
     EXPECT_TRUE(found[line.op].emplace(line.choices, r).second)
-        << line.op << " " << line.choices << " stands twice";
+        << line.op << " " << line.choices << " occurs twice";
   });
   expect_results(found, results, "Results of the nodes of this folder: node_lines_test.cpp.");
 }
