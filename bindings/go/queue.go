@@ -30,7 +30,8 @@ type QueueManager struct {
 }
 
 // NewQueueManager creates a queue for each anchor that the caller serves. Earlier queues are closed: their waiting
-// elements are cancelled, and so is a run that waits for them. Errors: InvalidArgument.
+// elements are cancelled, and so is a run that waits for them. If an option is wrong, they stay open. Errors:
+// InvalidArgument (an option).
 func (s *Session) NewQueueManager(options *QueueOptions) (*QueueManager, error) {
 	if options == nil {
 		options = &QueueOptions{}
@@ -48,6 +49,7 @@ func (s *Session) NewQueueManager(options *QueueOptions) (*QueueManager, error) 
 	defer s.changing.Unlock()
 	m := &QueueManager{session: s, queues: map[string]*Queue{}}
 	var raw native.RawQueueManager
+	former, timeout := s.queues, s.targets.Timeout()
 	err := s.call(func(session native.RawSession) uintptr {
 		var function, data int64
 		if options.OnTimeout != nil {
@@ -65,14 +67,21 @@ func (s *Session) NewQueueManager(options *QueueOptions) (*QueueManager, error) 
 			})
 		}
 		o.Set_timeout(int64(options.Timeout), function, data)
-		if s.queues != nil {
-			s.queues.close()
+		if former != nil {
+			former.setClosed(true)
 		}
 		var failure uintptr
 		raw = session.Create_queue_manager(o, &failure)
 		return failure
 	})
 	if err != nil {
+		if former != nil && valueOf(former.h, native.RawQueueManager.Is_open) {
+			former.setClosed(false)
+			s.call(func(native.RawSession) uintptr { // SetTimeout needs a call
+				s.targets.SetTimeout(timeout)
+				return 0
+			})
+		}
 		return nil, err
 	}
 	m.h = newHandle(raw, native.DeleteRawQueueManager)
@@ -83,10 +92,10 @@ func (s *Session) NewQueueManager(options *QueueOptions) (*QueueManager, error) 
 	return m, nil
 }
 
-func (m *QueueManager) close() {
+func (m *QueueManager) setClosed(closed bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.closed = true
+	m.closed = closed
 }
 
 func (m *QueueManager) isClosed() bool {

@@ -122,7 +122,7 @@ POPRT_HANDLE(raw_queue, RawQueue)
     return poprt_session_read_weights($self->session, name, poprt_shim::pointer(address),
                                       static_cast<size_t>(bytes));
   }
-  // Closes earlier queues, and waits for calls that use them.
+  // Closes earlier queues, and waits for calls that use them. If the options are wrong, the earlier queues stay open.
   raw_queue_manager* create_queue_manager(const raw_queue_options& options, poprt_result* error) {
     return $self->create_queue_manager(options, error);
   }
@@ -132,6 +132,8 @@ POPRT_HANDLE(raw_queue, RawQueue)
 %newobject raw_queue_manager::output_queue;
 %extend raw_queue_manager {
   ~raw_queue_manager() { delete $self; }
+  // Returns false if the session was closed or has created other queues.
+  bool is_open() { return poprt_shim::Queues::Use(*$self->queues).get() != nullptr; }
   raw_queue* input_queue(const char* name, poprt_result* error) {
     return raw_queue::make(*$self, name, false, error);
   }

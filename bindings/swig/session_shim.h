@@ -207,6 +207,8 @@ struct raw_queue {
 
 // A session with the objects to which it refers.
 struct raw_session {
+  static constexpr size_t kMostBuffers = size_t{1} << 20;  // of poprt_session_create_queue_manager
+
   poprt_shim::Predicate predicate;
   poprt_session* session = nullptr;
   std::mutex making;
@@ -250,7 +252,9 @@ struct raw_session {
     options.timeout_data = next.get();
     options.predicate = asked.function();
     options.predicate_data = &asked;
-    if (queues) queues->close();
+    // The library refuses these and changes nothing, so the earlier queues stay open.
+    const bool refused = options.buffers > kMostBuffers || options.timeout_ns < 0;
+    if (queues && !refused) queues->close();
     poprt_queue_manager* made = nullptr;
     *error = poprt_session_create_queue_manager(session, &options, &made);
     if (*error) return nullptr;

@@ -161,6 +161,33 @@ func TestScenario45QueuesAndAClosedSession(t *testing.T) {
 	freeDevices(t)
 }
 
+// Wrong options change nothing, and after a predicate that panics, the session has no queues of the former manager.
+func TestQueuesAfterAFailedCreation(t *testing.T) {
+	s := session(t, affine(t))
+	queues := must(s.NewQueueManager(&poprt.QueueOptions{Timeout: time.Millisecond,
+		OnTimeout: func(q *poprt.Queue) { q.Enqueue(numbers8(3), nil) }}))
+	x, y := must(queues.InputQueue("x")), make([]float32, 8)
+	for _, wrong := range []poprt.QueueOptions{{Buffers: 1 << 21}, {Buffers: -1}, {Timeout: -1}} {
+		wrong.OnTimeout = func(*poprt.Queue) { t.Error("the callback of queues that do not exist") }
+		_, err := s.NewQueueManager(&wrong)
+		fails(t, err, poprt.InvalidArgument)
+	}
+	filled := must(queues.OutputQueue("y")).Enqueue(poprt.Elements(y), nil)
+	ok(t, s.RunMainPrograms()) // the first queues have their callback
+	ok(t, (<-filled.Done).Error)
+	twicePlusOne(t, iota8(3), y)
+	func() {
+		defer func() { equal(t, recover(), any("no")) }()
+		s.NewQueueManager(&poprt.QueueOptions{UserAnchors: func(string, bool, []uint32) bool { panic("no") }})
+	}()
+	equal(t, x.Enqueue(numbers8(0), nil).Error, error(poprt.ErrClosed))
+	others := must(s.NewQueueManager(nil))
+	must(others.InputQueue("x")).Enqueue(numbers8(0), nil)
+	must(others.OutputQueue("y")).Enqueue(poprt.Elements(y), nil)
+	ok(t, s.RunMainPrograms())
+	twicePlusOne(t, iota8(0), y)
+}
+
 // Goroutines that ask for a queue at the same time get the same one.
 func TestQueuesAreTheSameForAllGoroutines(t *testing.T) {
 	s := session(t, affine(t))

@@ -916,6 +916,7 @@ extern uintptr_t _wrap_RawSession_update_weights_native(uintptr_t arg1, swig_typ
 extern uintptr_t _wrap_RawSession_read_weights_native(uintptr_t arg1, swig_type_371 arg2, swig_type_372 arg3, swig_type_373 arg4);
 extern uintptr_t _wrap_RawSession_create_queue_manager_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawQueueManager_native(uintptr_t arg1);
+extern _Bool _wrap_RawQueueManager_is_open_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawQueueManager_input_queue_native(uintptr_t arg1, swig_type_374 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawQueueManager_output_queue_native(uintptr_t arg1, swig_type_375 arg2, swig_voidp arg3);
 extern void _wrap_RawQueueManager_flush_all_native(uintptr_t arg1);
@@ -5543,6 +5544,13 @@ func DeleteRawQueueManager(arg1 RawQueueManager) {
 	C._wrap_delete_RawQueueManager_native(C.uintptr_t(_swig_i_0))
 }
 
+func (arg1 SwigcptrRawQueueManager) Is_open() (_swig_ret bool) {
+	var swig_r bool
+	_swig_i_0 := arg1
+	swig_r = (bool)(C._wrap_RawQueueManager_is_open_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func (arg1 SwigcptrRawQueueManager) Input_queue(arg2 string, arg3 *uintptr) (_swig_ret RawQueue) {
 	var swig_r RawQueue
 	_swig_i_0 := arg1
@@ -5580,6 +5588,7 @@ func (arg1 SwigcptrRawQueueManager) Disconnect_all() {
 type RawQueueManager interface {
 	Swigcptr() uintptr
 	SwigIsRawQueueManager()
+	Is_open() (_swig_ret bool)
 	Input_queue(arg2 string, arg3 *uintptr) (_swig_ret RawQueue)
 	Output_queue(arg2 string, arg3 *uintptr) (_swig_ret RawQueue)
 	Flush_all()

@@ -1208,6 +1208,7 @@ SWIGINTERN raw_queue_manager *raw_session_create_queue_manager(raw_session *self
     return self->create_queue_manager(options, error);
   }
 SWIGINTERN void delete_raw_queue_manager(raw_queue_manager *self){ delete self; }
+SWIGINTERN bool raw_queue_manager_is_open(raw_queue_manager *self){ return poprt_shim::Queues::Use(*self->queues).get() != nullptr; }
 SWIGINTERN raw_queue *raw_queue_manager_input_queue(raw_queue_manager *self,char const *name,poprt_result *error){
     return raw_queue::make(*self, name, false, error);
   }
@@ -8060,6 +8061,19 @@ void _wrap_delete_RawQueueManager_native(raw_queue_manager *_swig_go_0) {
   
   delete_raw_queue_manager(arg1);
   
+}
+
+
+bool _wrap_RawQueueManager_is_open_native(raw_queue_manager *_swig_go_0) {
+  raw_queue_manager *arg1 = (raw_queue_manager *) 0 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = *(raw_queue_manager **)&_swig_go_0; 
+  
+  result = (bool)raw_queue_manager_is_open(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
 }
 
 

@@ -146,6 +146,13 @@ func (t *Targets) SetTimeout(timeout func(queue string)) int64 {
 	return int64(t.number) << 16
 }
 
+// Timeout returns the timeout callback of queues of the session, or nil.
+func (t *Targets) Timeout() func(queue string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.timeout
+}
+
 func find(target C.uintptr_t) *Targets {
 	targets.mutex.RLock()
 	defer targets.mutex.RUnlock()
