@@ -15,7 +15,8 @@ namespace poprt::device {
 enum class WaitStrategy : uint8_t { no_wait, wait_with_timeout, wait_forever };
 
 // The behaviour while all suitable devices are busy. `sleep_time` is the interval of checks for
-// devices of other processes; a device that this process releases is noticed immediately.
+// devices of other processes, at least 1 ms; a device that this process releases is noticed
+// immediately.
 struct WaitConfig {
   using Duration = std::chrono::nanoseconds;
 

@@ -168,6 +168,9 @@ TEST(DocumentedNames, WaitConfigsHaveEveryForm) {
   EXPECT_EQ(limit.strategy, DeviceWaitStrategy::WAIT_WITH_TIMEOUT);
   EXPECT_EQ(limit.timeout, 4s);
   EXPECT_EQ(both.sleepTime, 1s);
+  // A sleep of 0 is the shortest one; in the C interface, 0 means the default.
+  EXPECT_EQ(both.rawSleepNs(), 1'000'000'000);
+  EXPECT_EQ(DeviceWaitConfig(15s, 0s).rawSleepNs(), 1);
   // Numbers, as in PopRT, are seconds.
   const DeviceWaitConfig seconds(1, 6), longest(INT64_MAX, INT64_MIN);
   EXPECT_EQ(seconds.strategy, DeviceWaitStrategy::WAIT_WITH_TIMEOUT);

@@ -110,7 +110,7 @@ class DeviceManager:
                 executable: Optional[Executable] = None, device_id: int = -1,
                 wait: Optional[DeviceWaitConfig] = None) -> Device:
         """Returns a suitable device; zero, None and -1 mean any. Only waits with ``wait``. A ``timeout_sec`` of
-        ``math.inf`` means no limit. A ``sleep_time_sec`` of 0 means 15 s between two checks of other processes.
+        ``math.inf`` means no limit. A ``sleep_time_sec`` of 0 means the shortest time, 1 ms.
 
         Raises NotFoundError if no device can ever be suitable, UnavailableError if the suitable devices are busy, and
         InvalidArgumentError for an invalid request."""
@@ -121,7 +121,7 @@ class DeviceManager:
             for_ever = math.isinf(wait.timeout_sec)
             request.wait_strategy = _WAIT_FOREVER if for_ever else _WAIT_WITH_TIMEOUT
             request.wait_timeout_ns = 0 if for_ever else int(wait.timeout_sec * 1e9)
-            request.wait_sleep_ns = int(wait.sleep_time_sec * 1e9)
+            request.wait_sleep_ns = int(wait.sleep_time_sec * 1e9) or 1  # 0 would mean the default
         if executable is None:
             return Device(self._raw.acquire(request, device_id))
         return Device(self._raw.acquire_for(executable._open(), request, device_id))

@@ -55,7 +55,10 @@ struct DeviceWaitConfig {
 
   DeviceWaitStrategy strategy = DeviceWaitStrategy::NO_WAIT;
   std::chrono::nanoseconds timeout{0};
-  std::chrono::nanoseconds sleepTime = std::chrono::seconds(15);  // between checks
+  std::chrono::nanoseconds sleepTime = std::chrono::seconds(15);  // between checks; 0: 1 ms
+
+  // The sleep for an option of the C interface, where 0 means its default.
+  int64_t rawSleepNs() const { return sleepTime.count() == 0 ? 1 : sleepTime.count(); }
 
  private:
   // Returns the longest duration if `seconds` is larger.
@@ -178,7 +181,7 @@ class DeviceManager {
     r.remote_buffers = constraints.requiresRemoteBuffers;
     r.wait_strategy = static_cast<poprt_wait_strategy>(wait.strategy);
     r.wait_timeout_ns = wait.timeout.count();
-    r.wait_sleep_ns = wait.sleepTime.count();
+    r.wait_sleep_ns = wait.rawSleepNs();
     poprt_device* device = nullptr;
     detail::check(poprt_device_manager_acquire(handle_.get(), &r, model, id, &device));
     return std::make_shared<Device>(device);

@@ -329,7 +329,7 @@ struct RunnerOptions {
     if (w.strategy == DeviceWaitStrategy::WAIT_FOREVER) o.device_wait_timeout_ns = -1;
     if (w.strategy == DeviceWaitStrategy::WAIT_WITH_TIMEOUT && w.timeout.count() != 0)
       o.device_wait_timeout_ns = w.timeout.count();
-    o.device_wait_sleep_ns = w.sleepTime.count();
+    o.device_wait_sleep_ns = w.rawSleepNs();
     if (!c.faults.empty()) o.faults = c.faults.c_str();
     if (!c.numerics.empty()) o.numerics = c.numerics.c_str();
     if (!c.sharedDevices.empty()) o.shared_devices = c.sharedDevices.c_str();

@@ -329,7 +329,7 @@ class Session {
     o.telemetry = config.telemetry;
     o.wait_strategy = static_cast<poprt_wait_strategy>(config.waitConfig.strategy);
     o.wait_timeout_ns = config.waitConfig.timeout.count();
-    o.wait_sleep_ns = config.waitConfig.sleepTime.count();
+    o.wait_sleep_ns = config.waitConfig.rawSleepNs();
     state_->anchors = model.getMetadata().anchors();
     state_->call_data = {config.predicate, &state_->anchors};
     if (config.predicate) {
