@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Union
 
@@ -15,7 +16,7 @@ import numpy as np
 from . import poprt_raw as _raw
 from ._keywords import keywords
 from ._onnx import package
-from .errors import DeadlineExceededError, FailedPreconditionError, _opening, _path
+from .errors import DeadlineExceededError, FailedPreconditionError, InvalidArgumentError, _opening, _path
 
 __all__ = ["Generator", "Sequence"]
 
@@ -200,9 +201,17 @@ class Sequence:
         return np.fromiter((raw.logit(token) for token in range(count)), np.float32, count)
 
     def set_logits(self, logits: Any) -> None:
-        """Chooses the next token from these logits. Since 1.0."""
-        raw = self._open()
-        for token, value in enumerate(np.asarray(logits).tolist()):
+        """Chooses the next token from these logits, one for each token of the vocabulary. Raises InvalidArgumentError (another
+        number of logits); FailedPreconditionError (the sequence does not wait). Since 1.0."""
+        raw, values = self._open(), np.asarray(logits)
+        try:
+            count = self.wait_logits(0)
+        except DeadlineExceededError:  # a token is computed
+            count = 0
+        if count and values.shape != (count,):
+            raise InvalidArgumentError(f"expected {count} logits, one for each token of the vocabulary, given an array of shape "
+                                       f"{list(values.shape)}; the logit of a token that must not be chosen is -inf")
+        for token, value in enumerate(values.tolist() if count else ()):
             raw.set_logit(token, value)
         raw.resume()
 
@@ -220,16 +229,19 @@ class Sequence:
             if not self.next_text():
                 return
 
-    def __iter__(self) -> Iterator[int]:
-        while True:
-            if self._processor is not None:
-                logits = self.logits()
-                if len(logits):
-                    self.set_logits(self._processor(logits))
-            token = _waiting(self.next)
-            if token < 0:
-                return
-            yield token
+    def __iter__(self) -> "Sequence":
+        return self
+
+    def __next__(self) -> int:
+        """The next token. Raises StopIteration at the end of the text, and the errors of ``next()``."""
+        if self._processor is not None:
+            logits = self.logits()
+            if len(logits):
+                self.set_logits(self._processor(logits))
+        token = _waiting(self.next)
+        if token < 0:
+            raise StopIteration
+        return token
 
     def close(self) -> None:
         """Cancels the text if it continues. A call of another thread that waits for it raises ValueError."""
@@ -242,6 +254,22 @@ class Sequence:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+def _token(what: str, token: Any) -> int:
+    try:
+        return operator.index(token)
+    except TypeError:
+        raise TypeError(f"{what}: expected tokens, which are integers, given {token!r}") from None
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, (str, bytes, bytearray)):
+        raise TypeError(f"{name}: expected a number, given {value!r}")
+    try:
+        return float(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected a number, given {value!r}") from None
 
 
 def _waiting(call: Callable[[int], int]) -> int:
@@ -289,7 +317,7 @@ class Generator:
         """Makes a text that has not started and begins with the prompt. Since 1.0."""
         sequence = Sequence(self._open().new_sequence())
         for token in prompt:
-            sequence.append(int(token))
+            sequence.append(_token("prompt", token))
         return sequence
 
     def generate(self, prompt: Iterable[int] = (), *, stop_tokens: Iterable[int] = (), bad_tokens: Iterable[int] = (),
@@ -302,18 +330,18 @@ class Generator:
         it, with the tokens that the configuration of the model states. Since 1.0."""
         sequence = self.new_sequence(prompt)
         for token in stop_tokens:
-            sequence.add_stop_token(int(token))
+            sequence.add_stop_token(_token("stop_tokens", token))
         for token in bad_tokens:
-            sequence.add_bad_token(int(token))
+            sequence.add_bad_token(_token("bad_tokens", token))
         for token in decoder_prompt:
-            sequence.append_decoder(int(token))
+            sequence.append_decoder(_token("decoder_prompt", token))
         if features is not None:
             sequence.set_features(features)
         if logits_processor is not None:
             sequence._processor = logits_processor
             options = {**options, "wait_for_logits": 1}
         for name, value in options.items():
-            sequence.set_option(name, float(value))
+            sequence.set_option(name, _number(name, value))
         sequence.start()
         return sequence
 

@@ -179,6 +179,47 @@ class Generators(unittest.TestCase):
         self.assertEqual(tokens, wanted)
         self.assertEqual((seen[0], len(seen)), (33, 4))
 
+    def test_a_logits_processor_returns_one_logit_for_each_token(self):
+        with generator() as g:
+            for wrong in (lambda logits: logits[:3], lambda logits: np.append(logits, 0), lambda logits: logits[None], lambda logits: None):
+                with self.assertRaisesRegex(errors.InvalidArgumentError, "expected 53 logits"):
+                    list(g.generate(PROMPT, max_new_tokens=4, logits_processor=wrong))
+            s = g.generate(PROMPT, max_new_tokens=1, wait_for_logits=1)
+            logits = s.logits()
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "expected 53 logits"):
+                s.set_logits(logits[:52])
+            s.set_logits(logits)
+            self.assertEqual(list(s), TOKENS[:1])
+
+    def test_tokens_are_integers(self):
+        with generator() as g:
+            for wrong in (1.5, 1.0, "1", np.float32(1), None):
+                for name, call in (("prompt", lambda: g.generate([wrong])), ("prompt", lambda: g.new_sequence([1, wrong])),
+                                   ("stop_tokens", lambda: g.generate(PROMPT, stop_tokens=[wrong])),
+                                   ("bad_tokens", lambda: g.generate(PROMPT, bad_tokens=[wrong])),
+                                   ("decoder_prompt", lambda: g.generate(PROMPT, decoder_prompt=[wrong]))):
+                    with self.assertRaisesRegex(TypeError, f"^{name}: expected tokens, which are integers, given "):
+                        call()
+            with self.assertRaises(TypeError):
+                g.generate(np.array(PROMPT, np.float32))
+            for dtype in (np.int32, np.int64, np.uint8):
+                self.assertEqual(list(g.generate(np.array(PROMPT, dtype), max_new_tokens=2)), TOKENS[:2])
+
+    def test_options_are_numbers(self):
+        with generator() as g:
+            for wrong in ("3", b"3", None, [3]):
+                with self.assertRaisesRegex(TypeError, "^max_new_tokens: expected a number, given "):
+                    g.generate(PROMPT, max_new_tokens=wrong)
+            self.assertEqual(list(g.generate(PROMPT, max_new_tokens=np.float32(2))), TOKENS[:2])
+
+    def test_a_sequence_is_an_iterator(self):
+        with generator() as g:
+            s = g.generate(PROMPT, max_new_tokens=4, ignore_stop=1)
+            self.assertEqual(next(s), TOKENS[0])
+            self.assertEqual(list(itertools.islice(s, 2)), TOKENS[1:3])
+            self.assertEqual(list(s), TOKENS[3:4])
+            self.assertIsNone(next(s, None))
+
     def test_scenario_127_close_ends_waiting(self):
         with generator() as g:
             holder = g.generate(PROMPT, wait_for_logits=1)
