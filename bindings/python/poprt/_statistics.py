@@ -44,14 +44,36 @@ class BucketStatistics(TypedDict):
     room: int
 
 
+class ShapeStatistics(TypedDict):
+    """The counters of one shape that was compiled on demand: ``ahead`` if it was compiled before a request needed it,
+    and the number of ``padded`` requests of smaller batches."""
+    sizes: dict[str, int]
+    ahead: bool
+    from_cache: bool
+    compile_ns: int
+    requests: int
+    padded: int
+
+
+class ShapesStatistics(TypedDict):
+    """The counters of a model whose shapes are compiled on demand: the shapes that the runner has now, and the numbers of
+    all shapes since it was created."""
+    kept: list[ShapeStatistics]
+    compiled: int
+    from_cache: int
+    failed: int
+    removed: int
+
+
 class _BranchStatistics(TypedDict, total=False):
     graph_requests: list[int]
     shape_buckets: list[BucketStatistics]
+    shapes: ShapesStatistics
 
 
 class RunnerStatistics(ReplicaStatistics, _BranchStatistics):
     """The counters of a runner for all replicas and for each replica. For a fused model, they include the requests of
-    each graph; for a model at several shapes, the counters of each shape."""
+    each graph; for a model at several shapes, the counters of each shape; for one whose shapes are compiled on demand, ``shapes``."""
     replicas: list[ReplicaStatistics]
 
 

@@ -27,7 +27,7 @@ from ._popef.model import Model as _PopefModel
 from ._runner_config import (DO_NOT_WAIT as DO_NOT_WAIT, INT64_MAX as INT64_MAX, UINT32_MAX as UINT32_MAX, AnyConfig, HostConcatConfig,
                              HostConcatRunnerConfig, LightRunnerConfig, PackAlgorithm, PackRunnerConfig, RequestOptions, RunnerType,
                              RuntimeConfig, replica_number)
-from ._statistics import BucketStatistics, Latency, ReplicaStatistics, RunnerStatistics, Tracepoint
+from ._statistics import BucketStatistics, Latency, ReplicaStatistics, RunnerStatistics, ShapesStatistics, ShapeStatistics, Tracepoint
 from .compiler import Compiler, CompilerOptions, Executable, Shapes, _shapes_by_name, options_of, shapes_text
 from .errors import DataLossError, InvalidArgumentError, NotFoundError
 
@@ -35,7 +35,7 @@ __all__ = ["AnyConfig", "BaseRunner", "Binding", "BucketStatistics", "DataDesc",
            "HostConcatConfig", "HostConcatRunner", "HostConcatRunnerConfig", "InputDesc", "InputMemoryView",
            "Latency", "LightRunner", "LightRunnerConfig", "ModelFusionRunner", "ModelRunner", "OutputDesc", "OutputFuture",
            "OutputMemoryView", "PackAlgorithm", "PackRunner", "PackRunnerConfig", "ReplicaIdToDevice", "RequestOptions", "ReplicaStatistics",
-           "Runner", "RunnerStatistics", "RunnerType", "RuntimeConfig", "Tracepoint"]
+           "Runner", "RunnerStatistics", "RunnerType", "RuntimeConfig", "ShapeStatistics", "ShapesStatistics", "Tracepoint"]
 
 InputDesc = OutputDesc = DataDesc
 

@@ -8,6 +8,7 @@ import typing
 import unittest
 
 import model_runtime
+import numpy as np
 import popef
 import poprt
 
@@ -16,6 +17,7 @@ MODULES = ("poprt", "poprt.compiler", "poprt.converter", "poprt.passes", "poprt.
            "poprt.frontend", "poprt.runtime", "poprt.utils", "poprt.backends", "poprt.backend", "popef",
            "model_runtime", "model_runtime.session",
            "model_runtime.queues", "model_runtime.predicate_factory")
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data")
 LATE = {"Session": model_runtime.Session}  # imports for type checkers only
 FOLDER = os.path.dirname(poprt.__file__)
 
@@ -75,6 +77,15 @@ class Text(unittest.TestCase):
         self.assertIn("ModelRunner", [o.__annotations__["return"].strip("\"'") for o in makes] or ["ModelRunner"])
         statistics = typing.get_type_hints(poprt.runtime.Runner.statistics)["return"]
         self.assertLessEqual({"completed", "latency", "replicas"}, set(typing.get_type_hints(statistics)))
+
+    def test_statistics_of_shapes_on_demand_have_their_keys(self):
+        with poprt.Runner(os.path.join(DATA, "affine.onnx")) as runner:
+            runner.run({"x": np.ones((2, 4), np.float32)})
+            found = runner.statistics()
+        hints = typing.get_type_hints(poprt.runtime.RunnerStatistics)
+        self.assertLessEqual(set(found), set(hints))
+        self.assertEqual(set(found["shapes"]), set(typing.get_type_hints(poprt.runtime.ShapesStatistics)))
+        self.assertEqual(set(found["shapes"]["kept"][0]), set(typing.get_type_hints(poprt.runtime.ShapeStatistics)))
 
 
 class Annotations(unittest.TestCase):
