@@ -236,7 +236,7 @@ class BaseRunner:
         NAME only contains the real part.
 
         ``run(inputs)`` returns a dict by name. ``run(names, inputs)`` works as in ONNX Runtime: it returns a list in
-        the order of the names, or of all outputs for None, and accepts its keywords. There are no ``run_options``."""
+        the order of the names, or of all outputs for None or an empty list, and accepts its keywords. There are no ``run_options``."""
         if run_options is not None:
             raise TypeError(f"run_options: expected None, given {type(run_options).__name__}")
         if other:
@@ -250,7 +250,7 @@ class BaseRunner:
         outputs = self._crop(outputs)
         if by_name:
             return outputs
-        names = list(outputs) if output_names is None else [output_names] if isinstance(output_names, str) else list(output_names)
+        names = [output_names] if isinstance(output_names, str) else list(output_names or outputs)
         missing = [n for n in names if n not in outputs]
         if missing:
             raise NotFoundError(f"there is no output '{missing[0]}'; outputs are: "

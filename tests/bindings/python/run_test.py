@@ -214,6 +214,7 @@ class Running(unittest.TestCase):
         np.testing.assert_array_equal(after, feeds["ids"] + 1)
         (only,) = runner.run(["next"], feeds)
         np.testing.assert_array_equal(only, after)
+        self.assertEqual(len(runner.run([], feeds)), 2)
         with self.assertRaises(errors.NotFoundError) as caught:
             runner.run(["nowhere"], feeds)
         self.assertIn("there is no output 'nowhere'; outputs are: 'rows', 'next'", str(caught.exception))
