@@ -51,12 +51,14 @@ class OutputMemoryView(dict[str, Any]):
 class Binding:
     """Arrays that were checked once for any number of runs. See ``ModelRunner.bind``."""
 
-    def __init__(self, runner: _raw.RawRunner, raw: Any):
+    def __init__(self, runner: "BaseRunner", raw: Any):
         self._runner = runner
         self._raw = raw
 
     def execute(self) -> None:
-        _raw.raw_execute_bound(self._runner, self._raw)
+        """Runs the model with the arrays. Raises ValueError if the runner is closed, and the errors of
+        ``ModelRunner.execute``."""
+        _raw.raw_execute_bound(self._runner._open(), self._raw)
 
     __call__ = execute
 
@@ -299,7 +301,7 @@ class BaseRunner:
         """Checks arrays once for many runs: names, missing arrays, dtypes and shapes. The binding refers to them, and
         each run uses their present values, so inputs must be C-contiguous. Raises the errors of :meth:`execute`."""
         raw = self._open()
-        return Binding(raw, _raw.raw_bind(raw, _named("input", inputs), _named("output", outputs), self._check_types, self._check_shapes))
+        return Binding(self, _raw.raw_bind(raw, _named("input", inputs), _named("output", outputs), self._check_types, self._check_shapes))
 
     def warm_up(self, shapes: Shapes) -> None:
         """Compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready: a dict of

@@ -67,6 +67,16 @@ class Words(unittest.TestCase):
                      "output 'y': the Strided is not C-contiguous; results are written to its memory directly")
         np.testing.assert_array_equal(self.runner.run({"x": Strided(np.asfortranarray(counting()))})["y"], EXPECTED)
 
+    def test_a_binding_of_a_closed_runner(self):
+        y = np.zeros((2, 4), np.float32)
+        bound = self.runner.bind({"x": counting()}, {"y": y})
+        bound.execute()
+        np.testing.assert_array_equal(y, EXPECTED)
+        y[:] = 0
+        self.runner.close()
+        self.refused(ValueError, bound.execute, "the runner is closed")
+        np.testing.assert_array_equal(y, 0)
+
     def test_inputs_and_outputs_are_dicts(self):
         for wrong in (None, counting(), "x", [1]):
             for call in (lambda: self.runner.execute({"x": counting()}, wrong), lambda: self.runner.execute(wrong, {}),
