@@ -310,6 +310,14 @@ class _Compilation:
             raise raised from None if isinstance(error, CancelledError) else error
 
 
+def _refuse_path(data: Union[bytes, bytearray, memoryview]) -> None:
+    """Raises an error for the path of a file as bytes, because bytes are the contents of a file."""
+    text = bytes(data[:4096])
+    if len(text) < 4096 and b"\0" not in text and (text.endswith((b".onnx", b".popef")) or os.path.isfile(text)):
+        raise InvalidArgumentError(f"bytes are the contents of a file, given the path {text!r}: give it as a str or os.PathLike, for "
+                                   "example os.fsdecode(path)")
+
+
 class Executable:
     """A compiled model from the compiler, from a PopEF file, or from several files that form one model. If files
     contain several executables, ``executable`` is its name. ``executable`` and ``check_package_hash`` have no effect on
@@ -322,6 +330,7 @@ class Executable:
     def __init__(self, popef: Union[str, os.PathLike[str], Iterable[Union[str, os.PathLike[str]]], bytes, bytearray, memoryview,
                                     "_PopefModel"], *, check_package_hash: bool = True, executable: str = ""):
         if isinstance(popef, (bytes, bytearray, memoryview)):
+            _refuse_path(popef)
             address, size = _raw.raw_address(popef)
             self._raw: Optional[_raw.RawExecutable] = _raw.RawExecutable.open_bytes(address, size)
             return
@@ -492,6 +501,7 @@ class Compiler:
         if hasattr(model, "SerializeToString"):
             model = model.SerializeToString()
         if isinstance(model, (bytes, bytearray, memoryview)):
+            _refuse_path(model)
             address, size = _raw.raw_address(model)
             with _Compilation(outputs, options) as compiler:
                 return Executable._own(compiler.compile_bytes(address, size, ""))

@@ -77,6 +77,15 @@ class Words(unittest.TestCase):
         self.refused(ValueError, bound.execute, "the runner is closed")
         np.testing.assert_array_equal(y, 0)
 
+    def test_bytes_are_no_path(self):
+        path = os.fsencode(os.path.join(DATA, "affine.onnx"))
+        with tempfile.NamedTemporaryFile() as file:
+            for given in (path, bytearray(path), b"nowhere.onnx", b"nowhere.popef", os.fsencode(file.name)):
+                for call in (Runner, Executable, Compiler.compile):
+                    self.refused(errors.InvalidArgumentError, lambda: call(given), "bytes are the contents of a file, given the path")
+        with open(os.path.join(DATA, "affine.onnx"), "rb") as file:
+            Compiler.compile(file.read(), None, CompilerOptions(input_shape={"x": [2, 4]}))
+
     def test_inputs_and_outputs_are_dicts(self):
         for wrong in (None, counting(), "x", [1]):
             for call in (lambda: self.runner.execute({"x": counting()}, wrong), lambda: self.runner.execute(wrong, {}),
