@@ -28,7 +28,7 @@ ShapeSet all_shapes(const ir::Graph& graph, const ShapeSet& set, const Options& 
   own.input_shape = set;
   expand_containers(*copy, own);
   fix_shapes(*copy, own);
-  require_static_inputs(*copy);
+  require_static_inputs(*copy, set);
   ShapeSet shapes;
   for (const ir::Value* v : copy->inputs()) shapes[v->name()] = v->shape();
   return shapes;

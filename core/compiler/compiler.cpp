@@ -262,7 +262,7 @@ bool convert(ir::Graph& graph, const Options& options) {
   fix_shapes(graph, options);
   int64_t limit = options.rewrite_limit;
   run_early(graph, options, limit);
-  require_static_inputs(graph);
+  require_static_inputs(graph, options.input_shape);
   number_class_labels(graph);
   const DeclaredTypes declared(graph, options.strict);
   declared.check_all(graph);

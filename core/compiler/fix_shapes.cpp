@@ -1,5 +1,13 @@
 #include "compiler/fix_shapes.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "base/edit_distance.h"
+#include "base/error.h"
 #include "passes/common/input_shapes.h"
 
 namespace poprt::compiler {
@@ -9,14 +17,36 @@ void fix_shapes(ir::Graph& graph, const Options& options) {
       graph, {options.input_shape, options.batch_size, options.batch_axis, options.without_batch});
 }
 
-void require_static_inputs(const ir::Graph& graph) {
+namespace {
+
+// Returns the name in `given` that is probably meant for the input, or "".
+std::string_view misspelt(const ir::Graph& graph, const ShapeSet& given, const std::string& input) {
+  std::string_view nearest;
+  size_t least = std::max<size_t>(2, input.size() / 4) + 1;
+  for (const auto& [name, shape] : given) {
+    const ir::Value* v = graph.find(name);
+    if (v && graph.is_input(v)) continue;
+    if (const size_t distance = edit_distance(name, input); distance < least) {
+      least = distance;
+      nearest = name;
+    }
+  }
+  return nearest;
+}
+
+}  // namespace
+
+void require_static_inputs(const ir::Graph& graph, const ShapeSet& given) {
   for (const ir::Value* v : graph.inputs()) {
     if (v->type.is_static()) continue;
     refuse_text(*v);
+    const std::string_view other = misspelt(graph, given, v->name());
     fail(ErrorCode::invalid_argument,
          "input '{}' is {}: every dimension must be known at compile time; give `input_shapes` "
-         "{}=... or `batch_size` with `batch_axis`",
-         v->name(), type_string(v->type), v->name());
+         "{}=... or `batch_size` with `batch_axis`{}",
+         v->name(), type_string(v->type), v->name(),
+         other.empty() ? ""
+                       : fmt::format("; a shape is given for '{}', which is not an input", other));
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/compiler.h"
+#include "compiler/shape_sets.h"
 
 namespace poprt::compiler {
 
@@ -12,8 +13,9 @@ namespace poprt::compiler {
 void fix_shapes(ir::Graph& graph, const Options& options);
 
 // Throws invalid_argument if an input is not static, because the device runs only static graphs.
-// If it has strings, throws like refuse_text().
-void require_static_inputs(const ir::Graph& graph);
+// The message names a similar name in `given`, the shapes of options, that is not an input. If the
+// input has strings, throws like refuse_text().
+void require_static_inputs(const ir::Graph& graph, const ShapeSet& given = {});
 
 // Throws unimplemented if an input of a model has strings, which no shape makes possible.
 void refuse_text(const ir::Value& input);

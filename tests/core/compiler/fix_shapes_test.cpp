@@ -19,7 +19,7 @@ std::string message_of(const Options& options) {
   const auto graph = ir::parse_text(kGraph);
   try {
     fix_shapes(*graph, options);
-    require_static_inputs(*graph);
+    require_static_inputs(*graph, options.input_shape);
   } catch (const Error& e) {
     return e.message();
   }
@@ -63,6 +63,15 @@ TEST(FixShapes, WarnsOfAnInputThatTheModelLacksAndFixesTheOthers) {
   set_log_receiver(nullptr);
   EXPECT_EQ(graph->inputs()[0]->shape(), (Shape{2, 3}));
   EXPECT_NE(warnings.find("no input 'c'; its inputs are: a, b"), std::string::npos) << warnings;
+}
+
+TEST(FixShapes, TheErrorOfAVariableInputNamesASimilarNameThatIsNoInput) {
+  const WarningFilter quiet([](const std::string&) { return false; });
+  const std::string alone = message_of({});
+  EXPECT_EQ(message_of({.input_shape = {{"A", {2, 3}}}}),
+            alone + "; a shape is given for 'A', which is not an input");
+  EXPECT_EQ(message_of({.input_shape = {{"attention", {2, 3}}}}), alone);
+  EXPECT_EQ(message_of({.input_shape = {{"aa", {2, 3}}, {"b", {2, 3}}}}), "") << "they share N";
 }
 
 TEST(FixShapes, RefusesContradictingSymbols) {
