@@ -60,7 +60,7 @@ void check_shape_names(const GivenOptions& given, const std::string& input) {
   std::vector<std::string> names;
   std::istringstream words(given.joined("input_shape"));
   for (std::string word; std::getline(words, word);)
-    names.push_back(word.substr(0, word.find('=')));
+    names.push_back(word.substr(0, shapes_separator(word)));
   check_input_names(names, input, given.has("allow_symlinks"));
 }
 
