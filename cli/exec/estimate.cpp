@@ -12,6 +12,7 @@
 #include "compiler/chip_options.h"
 #include "compiler/chip_remedies.h"
 #include "compiler/driver.h"
+#include "compiler/fix_shapes.h"
 #include "exec/commands.h"
 #include "exec/support/chip_source.h"
 #include "exec/support/debug_model.h"
@@ -124,14 +125,16 @@ std::unique_ptr<ir::Graph> converted(const EstimateArguments& a,
   return graph;
 }
 
+compiler::DriverOptions conversion_with_batch(const EstimateArguments& a, int64_t batch) {
+  compiler::DriverOptions options = conversion_of(a);
+  options.batch_size = batch;
+  options.batch_axis = std::max<int64_t>(options.batch_axis, 0);
+  return options;
+}
+
 // Reads and converts the model; batch 0 is that of the options.
 std::unique_ptr<ir::Graph> converted(const EstimateArguments& a, int64_t batch) {
-  compiler::DriverOptions options = conversion_of(a);
-  if (batch) {
-    options.batch_size = batch;
-    options.batch_axis = std::max<int64_t>(options.batch_axis, 0);
-  }
-  return converted(a, options);
+  return converted(a, batch ? conversion_with_batch(a, batch) : conversion_of(a));
 }
 
 ipu::Estimate estimate_of(const ir::Graph& graph, const compiler::EstimateOptions& o) {
@@ -182,6 +185,15 @@ double proportion_of(const std::string& word) {
   return proportion;
 }
 
+// Throws the error of a model whose batch is fixed before the first line is printed.
+void check_batches(const EstimateArguments& a, const std::vector<nlohmann::ordered_json>& values) {
+  const WarningFilter quiet([](const std::string&) { return false; });
+  const auto graph = read_chip_source(a.source, a.compile);
+  a.compile.check_names(input_names(*graph));
+  for (const nlohmann::ordered_json& value : values)
+    compiler::fix_shapes(*graph->clone(), conversion_with_batch(a, value));
+}
+
 // --sweep batch_size=1,2,4 or available_memory_proportion=0.1,0.2: a line for each value, and the
 // one with the highest throughput that fits.
 int sweep(const EstimateArguments& a) {
@@ -202,6 +214,7 @@ int sweep(const EstimateArguments& a) {
     else
       values.emplace_back(proportion_of(word));
   }
+  if (batches) check_batches(a, values);
   const auto fixed = batches ? nullptr : converted(a, 0);
   nlohmann::ordered_json best = 0;  // the fastest value that fits; 0 if none fits
   double most = 0;

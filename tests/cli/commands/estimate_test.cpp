@@ -173,6 +173,19 @@ TEST_F(EstimateCommand, RecordedShapesKeepTheirNames) {
   EXPECT_EQ(ran.json()["samples"], 64);
 }
 
+// The error comes before the first line, also if the first value is the batch of the model.
+TEST_F(EstimateCommand, ABatchThatIsFixedCannotBeSwept) {
+  std::string fixed = kEstimated;
+  for (size_t at = 0; (at = fixed.find("[N,", at)) != std::string::npos;)
+    fixed.replace(at, 3, "[4,");
+  const Ran ran = estimated(fixed, {"--sweep", "batch_size=4,8"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_NE(ran.err.find("axis 0 is fixed and cannot become 8"), std::string::npos) << ran.err;
+  const Ran one = estimated(fixed, {"--sweep", "batch_size=4"});
+  EXPECT_EQ(one.code, 0) << one.err;
+}
+
 TEST_F(EstimateCommand, AnOptionThatIsSweptHasNoOtherValue) {
   const Ran batch = estimated(kEstimated, {"--sweep", "batch_size=1,2", "--batch_size", "4"});
   EXPECT_EQ(batch.code, 2);
