@@ -31,6 +31,15 @@ bool may_be_open(const ir::Graph& graph) {
   return std::ranges::all_of(graph.inputs(), [](const ir::Value* v) { return v->type.has_shape; });
 }
 
+// Throws unimplemented for an operator that no shape makes possible. The type inference of a
+// compilation refuses it as well, also in nodes that no output needs.
+void check_operators(const ir::Graph& graph) {
+  for (const ir::Node* n : graph.nodes()) {
+    ops::op_of(*n);
+    ir::for_each_subgraph(*n, [](const ir::Graph& sub) { check_operators(sub); });
+  }
+}
+
 std::string name_of_size(const ir::Value& v, size_t d) {
   if (d < v.type.symbols.size() && !v.type.symbols[d].empty()) return v.type.symbols[d];
   return fmt::format("{}:{}", v.name(), d);
@@ -114,6 +123,7 @@ std::optional<OpenModel> open_model(const ir::Graph& graph, const DriverOptions&
   const auto copy = graph.clone();
   select_outputs(*copy, options.outputs);
   change_outputs(*copy, options.removed_outputs, options.checkpoints);
+  check_operators(*copy);
   OpenModel model;
   std::set<std::string> sizes;
   for (const ir::Value* v : copy->inputs()) {

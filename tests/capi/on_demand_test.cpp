@@ -353,6 +353,18 @@ TEST_F(OnDemand, OpenDimensionsHaveTheNamesOfSizes) {
             R"({"on_demand":false,"inputs":{"image":[8,1,8,8]},"outputs":{"scores":[8,10]}})");
 }
 
+// No shape makes the operator possible, so that the model is refused before its first request.
+TEST_F(OnDemand, AnOperatorThatIsNotSupportedIsRefusedAtTheLoad) {
+  const std::string path = write(onnx({{"Mystery", {"x"}, "t"}, {"Relu", {"t"}, "y"}},
+                                      {{"x", 1, {-1, -1}}}, {{"y", 1, {-1, -1}}}));
+  poprt_executable* made = nullptr;
+  const std::string text = message_for(poprt_executable_load(path.c_str(), nullptr, &made));
+  EXPECT_EQ(made, nullptr);
+  EXPECT_EQ(text.substr(0, text.find(' ')), "unimplemented:");
+  EXPECT_NE(text.find("operator Mystery of domain 'ai.onnx' is not supported"), std::string::npos)
+      << text;
+}
+
 TEST_F(OnDemand, OptionsThatExcludeEachOtherAreRefused) {
   const std::string path = write(kProduct);
   const auto answer = [&](const char* shapes, std::vector<poprt_input_shape> given) {
