@@ -8,6 +8,18 @@
 #include "poprt_source.h"
 %}
 
+// The C ABI throws nothing, but the code around it allocates memory.
+%exception {
+  try {
+    $action
+  } catch (const std::bad_alloc&) {
+    poprt_python::set_error(POPRT_RESOURCE_EXHAUSTED, "out of memory");
+    SWIG_fail;
+  } catch (const std::exception& e) {
+    poprt_python::set_error(POPRT_INTERNAL, e.what());
+    SWIG_fail;
+  }
+}
 %typemap(out) poprt_result {
   if ($1) {
     poprt_python::raise($1);
@@ -32,12 +44,7 @@
   poprt_string_free($1);
 }
 %typemap(in) poprt_values values (std::vector<int64_t> numbers) {
-  PyObject* items = PySequence_Fast($input, "expected a sequence of integers");
-  if (!items) SWIG_fail;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); i++)
-    numbers.push_back(PyLong_AsLongLong(PySequence_Fast_GET_ITEM(items, i)));
-  Py_DECREF(items);
-  if (PyErr_Occurred()) SWIG_fail;
+  if (!poprt_python::read_integers($input, numbers)) SWIG_fail;
   $1 = numbers.data();
 }
 %typemap(out) poprt_python_run*, poprt_python_bound* {
@@ -77,14 +84,12 @@ struct poprt_python_loop {};
   poprt_python_loop() { return new poprt_python_loop; }
   // Completed and later runs have no loop to notify.
   ~poprt_python_loop() {
-    for (poprt_python_run* run : $self->ended->end()) run->finish(false);
+    $self->ended->end();
     delete $self;
   }
   int32_t wake() { return $self->ended->wake(); }
   // Calls the callbacks of completed runs.
-  void take() {
-    for (poprt_python_run* run : $self->ended->take()) run->finish(true);
-  }
+  void take() { $self->ended->take(); }
 }
 
 // Daemon threads free these while the interpreter exits: releasing the GIL would end them in C++ code.
@@ -122,9 +127,8 @@ static void raw_set_converter(PyObject* convert) { poprt_python::converter = Py_
 // Returns the shapes of the outputs of a run with these inputs.
 static PyObject* raw_output_shapes(raw_runner* runner, PyObject* inputs, bool check_types) {
   poprt_python::Memory memory;
-  PyObject* none = PyDict_New();
-  const bool ok = none && memory.fill(runner, inputs, none, check_types);
-  Py_XDECREF(none);
+  const std::unique_ptr<PyObject, void (*)(PyObject*)> none(PyDict_New(), Py_DecRef);
+  const bool ok = none && memory.fill(runner, inputs, none.get(), check_types);
   return ok ? poprt_python::output_shapes(runner, memory) : nullptr;
 }
 

@@ -14,7 +14,9 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "poprt_shim.h"
@@ -121,6 +123,20 @@ inline const char* utf8(PyObject* text, std::list<std::string>& kept) {
   kept.emplace_back(PyBytes_AsString(bytes));
   Py_DECREF(bytes);
   return kept.back().c_str();
+}
+
+// Reads a sequence of integers. Returns false with an exception set.
+inline bool read_integers(PyObject* from, std::vector<int64_t>& to) {
+  PyObject* items = PySequence_Fast(from, "expected a sequence of integers");
+  if (!items) return false;
+  try {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); i++)
+      to.push_back(PyLong_AsLongLong(PySequence_Fast_GET_ITEM(items, i)));
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  }
+  Py_DECREF(items);
+  return !PyErr_Occurred();
 }
 
 // The memory of one request: borrowed buffers, and copies of inputs that are not contiguous.
@@ -368,33 +384,20 @@ class poprt_python_ended {
   // The file is readable while there are completed runs; -1 if it could not be created.
   int wake() const { return wake_; }
 
-  // Returns false if the loop is closed.
-  bool add(poprt_python_run* run) {
-    const std::lock_guard lock(mutex_);
-    if (closed_) return false;
-    const bool first = runs_.empty();
-    runs_.push_back(run);
-    const uint64_t one = 1;
-    // This cannot fail because the counter is far below its limit.
-    if (first) static_cast<void>(!write(wake_, &one, sizeof one));
-    return true;
-  }
-  std::vector<poprt_python_run*> take() {
-    uint64_t count = 0;
-    static_cast<void>(!read(wake_, &count, sizeof count));
-    const std::lock_guard lock(mutex_);
-    return std::move(runs_);
-  }
-  std::vector<poprt_python_run*> end() {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    return std::move(runs_);
-  }
+  // Returns false if the loop is closed. Allocates nothing, because a thread of the library calls
+  // it and cannot report an error.
+  inline bool add(poprt_python_run* run);
+  // Finish the completed runs, in the order of their completion; end() for a loop that is closed.
+  inline void take();
+  inline void end();
 
  private:
+  static inline void finish(poprt_python_run* first, bool listened);
+
   const int wake_;
   std::mutex mutex_;
-  std::vector<poprt_python_run*> runs_;
+  poprt_python_run *first_ = nullptr,
+                   *last_ = nullptr;  // a list of runs, by poprt_python_run::next
   bool closed_ = false;
 };
 
@@ -414,6 +417,7 @@ struct poprt_python_run {
   std::atomic<int> holders{2};
   std::atomic<bool> arrived{false};
   poprt_error_code code = POPRT_OK;
+  poprt_python_run* next = nullptr;  // of completed runs
 
   void release() {
     if (holders.fetch_sub(1) != 1) return;
@@ -492,6 +496,45 @@ struct poprt_python_run {
     poprt_python::door().leave();
   }
 };
+
+inline bool poprt_python_ended::add(poprt_python_run* run) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return false;
+  const uint64_t one = 1;
+  // This cannot fail because the counter is far below its limit.
+  if (!first_) static_cast<void>(!write(wake_, &one, sizeof one));
+  (first_ ? last_->next : first_) = run;
+  last_ = run;
+  return true;
+}
+
+inline void poprt_python_ended::take() {
+  uint64_t count = 0;
+  static_cast<void>(!read(wake_, &count, sizeof count));
+  poprt_python_run* first = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(first, first_);
+  }
+  finish(first, true);
+}
+
+inline void poprt_python_ended::end() {
+  poprt_python_run* first = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    std::swap(first, first_);
+  }
+  finish(first, false);
+}
+
+inline void poprt_python_ended::finish(poprt_python_run* first, bool listened) {
+  while (poprt_python_run* const run = first) {
+    first = run->next;  // finish() may free it
+    run->finish(listened);
+  }
+}
 
 namespace poprt_python {
 

@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -85,6 +87,31 @@ class Words(unittest.TestCase):
                     self.refused(errors.InvalidArgumentError, lambda: call(given), "bytes are the contents of a file, given the path")
         with open(os.path.join(DATA, "affine.onnx"), "rb") as file:
             Compiler.compile(file.read(), None, CompilerOptions(input_shape={"x": [2, 4]}))
+
+    def test_memory_for_copies_is_exhausted(self):
+        # The address space is limited in another process. The input has 3.6 GB and one element of memory.
+        script = """
+import resource, sys
+import numpy as np
+from poprt import errors
+from poprt.compiler import Compiler, CompilerOptions
+from poprt.runtime import Runner, RuntimeConfig
+runner = Runner(Compiler.compile(sys.argv[1], None, CompilerOptions(input_shape={"x": [2, 4]})), RuntimeConfig(threads=1))
+with open("/proc/self/statm") as file:
+    size = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 1_000_000_000,) * 2)
+x, y = np.broadcast_to(np.float32(1), (225_000_000, 4)), np.zeros((2, 4), np.float32)
+for call in (lambda: runner.run({"x": x}), lambda: runner.execute({"x": x}, {"y": y}), lambda: runner.execute_async({"x": x}, {"y": y})):
+    try:
+        call()
+    except errors.ResourceExhaustedError as error:
+        assert "out of memory" in str(error), error
+    else:
+        raise AssertionError("no error")
+print(runner.run({"x": np.ones((2, 4), np.float32)})["y"][0, 0])
+"""
+        done = subprocess.run([sys.executable, "-c", script, os.path.join(DATA, "affine.onnx")], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "3.0\n"), done.stderr)
 
     def test_inputs_and_outputs_are_dicts(self):
         for wrong in (None, counting(), "x", [1]):
