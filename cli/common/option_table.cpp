@@ -249,6 +249,21 @@ std::vector<std::string> GivenOptions::names(const std::string& name) const {
   return list;
 }
 
+std::vector<std::string> GivenOptions::words_except(const std::set<std::string>& options) const {
+  std::vector<std::string> found;
+  for (const auto& [name, words] : words_)
+    if (!options.contains(name)) found.insert(found.end(), words.begin(), words.end());
+  return found;
+}
+
+std::string GivenOptions::compiler_field(const std::string& name, std::string standard) const {
+  const auto found = words_.find("compiler_options");
+  if (found == words_.end()) return standard;
+  for (const std::string& word : found->second)
+    if (word.starts_with(name + "=")) standard = word.substr(name.size() + 1);
+  return standard;
+}
+
 NamedOptions GivenOptions::for_library() const {
   NamedOptions list;
   for (const OptionInfo& option : option_tables().options)

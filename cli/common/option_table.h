@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,6 +74,10 @@ class GivenOptions {
   std::string joined(const std::string& name) const;
   // Returns the names without surrounding blanks. There are none if the option is not given.
   std::vector<std::string> names(const std::string& name) const;
+  // Returns the words of all options but these.
+  std::vector<std::string> words_except(const std::set<std::string>& options) const;
+  // Returns the value of a field of --compiler_options, or `standard` if it is not given.
+  std::string compiler_field(const std::string& name, std::string standard = {}) const;
   // Returns the options for the library in the order of the table, with names separated by commas
   // and words by line feeds.
   NamedOptions for_library() const;

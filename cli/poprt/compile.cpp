@@ -96,6 +96,7 @@ void convert_and_compile(const GivenOptions& given) {
                                        : converted_path(given, input);
   const std::string popef =
       exports ? popef_path(given, scripts ? converted : input).string() : std::string();
+  require_separate_files(given, {input}, writes || scripts ? converted : std::string(), popef);
   NewModel written(converted);
   std::string model = input;
   if (writes || scripts) {

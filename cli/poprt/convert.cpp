@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "common/scripts.h"
+#include "common/written_files.h"
 
 namespace poprt::cli {
 
@@ -13,13 +14,41 @@ namespace fs = std::filesystem;
 std::string converted_path(const GivenOptions& given, const std::string& input) {
   const fs::path name(
       given.text("output_model", fs::path(input).stem().string() + ".optimized.onnx"));
-  const fs::path path =
-      name.is_absolute() ? name : fs::path(given.text("output_dir", "./")) / name.filename();
+  const fs::path path = name.is_absolute() ? name : fs::path(given.text("output_dir", "./")) / name;
   std::error_code error;
   if (fs::equivalent(input, path, error))
     throw Failure(fmt::format(
         "the converted model would overwrite its source '{}'; give another --output_model", input));
   return path.string();
+}
+
+namespace {
+
+// The file of the lowered graph, or an empty path.
+fs::path ir_path(const GivenOptions& given) {
+  const std::string wanted = given.compiler_field("serialize_ir", "False");
+  if (wanted == "False" || wanted == "false" || wanted == "0") return {};
+  const std::string dest = given.compiler_field("serialized_ir_dest");
+  if (dest.empty()) return {};  // a name of the library's choice: serialized_ir.json, *.ir.json
+  std::error_code error;
+  return fs::is_directory(dest, error) ? fs::path(dest) / "serialized_ir.json" : fs::path(dest);
+}
+
+}  // namespace
+
+void require_separate_files(const GivenOptions& given, const std::vector<std::string>& sources,
+                            const std::string& converted, const std::string& popef) {
+  CommandFiles files;
+  for (const std::string& source : sources) files.reads_model(source);
+  // A word of an option that is not a path has no effect, because no file has its name.
+  for (const std::string& word : given.words_except(
+           {"output", "output_dir", "output_model", "popef_name", "compiler_options"}))
+    files.reads(word);
+  if (given.has("saved_model")) files.reads_folder(given.text("saved_model"));
+  if (!converted.empty()) files.writes(converted, "--output_model");
+  if (!popef.empty()) files.writes(popef, given.has("output") ? "--output" : "--popef_name");
+  if (const fs::path ir = ir_path(given); !ir.empty() && (!popef.empty() || given.has("run")))
+    files.writes(ir, "--compiler_options serialized_ir_dest");
 }
 
 std::string convert(const GivenOptions& given, const poprt_compiler* compiler,

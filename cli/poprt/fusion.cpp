@@ -40,7 +40,11 @@ void Fusion::run() {
   const std::string converted = converted_path(given_, kName);
   const std::string popef =
       exports_popef(given_) ? popef_path(given_, kName).string() : std::string();
-  if (writes_converted(given_) || std::ranges::any_of(models_, writes_converted)) {
+  const bool writes = writes_converted(given_) || std::ranges::any_of(models_, writes_converted);
+  std::vector<std::string> sources;
+  for (const auto& source : sources_) sources.push_back(source->path());
+  require_separate_files(given_, sources, writes ? converted : std::string(), popef);
+  if (writes) {
     convert(converted);
     fmt::print("converted model: {}\n", converted);
   }

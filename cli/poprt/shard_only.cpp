@@ -40,6 +40,7 @@ void shard_only(const GivenOptions& given) {
   const fs::path input = source.path();
   MadeFolder made(given.text("output_dir", "./"));
   const std::string path = converted_path(given, input.string());
+  require_separate_files(given, {input.string()}, path, {});
   std::ifstream file(input, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   if (!file || bytes.empty()) throw Failure(fmt::format("cannot read '{}'", input.string()));
