@@ -20,6 +20,10 @@ bool is_quiet(const GivenOptions& given) {
 void warn_of_executable(const GivenOptions& given) {
   for (const char* compiles : {"run", "check", "precision_compare"})
     if (given.has(compiles)) return;
+  if (given.text("precision") == "bf16" && !is_quiet(given))
+    print_error(
+        "poprt: --precision bf16 has no effect without --export_popef, because it is for the "
+        "executable and not for the converted model\n");
   for (const OptionInfo& option : option_tables().options)
     if (option.executable && given.has(option.name) && !is_quiet(given))
       print_error(

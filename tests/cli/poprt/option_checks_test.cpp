@@ -51,6 +51,10 @@ TEST(Given, WarnsAboutExecutableOptionsWithoutAnExecutable) {
     return stderr_of(options(more), warn_of_executable);
   };
   EXPECT_TRUE(warned({}).starts_with("poprt: --pad_values has no effect without --export_popef"));
+  EXPECT_TRUE(warned({{"precision", "bf16"}})
+                  .starts_with("poprt: --precision bf16 has no effect without --export_popef"));
+  EXPECT_FALSE(warned({{"precision", "fp16"}}).starts_with("poprt: --precision"));
+  EXPECT_EQ(warned({{"run", "True"}, {"precision", "bf16"}}), "");
   EXPECT_EQ(warned({{"run", "True"}}), "");
   EXPECT_EQ(warned({{"check", "True"}}), "");
   EXPECT_EQ(warned({{"logging_level", "ERROR"}}), "");
