@@ -12,6 +12,7 @@
 #include "common/check_report.h"
 #include "common/progress.h"
 #include "common/scripts.h"
+#include "common/size_text.h"
 #include "common/temporary_folder.h"
 #include "poprt/convert.h"
 #include "poprt/executable_path.h"
@@ -118,8 +119,7 @@ void convert_and_compile(const GivenOptions& given) {
     bar.finish();
     replaced.commit();
     written.keep(writes);
-    fmt::print("executable: {} ({:.1f} MB)\n", popef,
-               static_cast<double>(fs::file_size(popef)) / 1e6);
+    fmt::print("executable: {} ({})\n", popef, size_text(fs::file_size(popef)));
   }
   made.keep();
   if (!given.has("run")) return;
