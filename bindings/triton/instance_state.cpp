@@ -143,15 +143,16 @@ void InstanceState::execute(std::span<TRITONBACKEND_Request*> requests) {
   }
   const bool batch = model_.max_batch() > 0;
   for (size_t first = 0; first < accepted.size();) {
-    if (accepted[first]->is_late()) {  // earlier requests took long
-      const Error error = too_late("its computation");
-      finish(*accepted[first++], &error, {begin, begin, begin});
+    // Earlier requests took long.
+    if (const auto error = attempt([&] { accepted[first]->check_wanted(); })) {
+      finish(*accepted[first++], &*error, {begin, begin, begin});
       continue;
     }
     size_t last = first + 1;
     int64_t rows = accepted[first]->rows();
     while (batch && last < accepted.size() && rows + accepted[last]->rows() <= model_.max_batch() &&
-           accepted[first]->joins(*accepted[last]) && !accepted[last]->is_late())
+           accepted[first]->joins(*accepted[last]) &&
+           !attempt([&] { accepted[last]->check_wanted(); }))
       rows += accepted[last++]->rows();
     const Group group = Group(accepted).subspan(first, last - first);
     serving::KnownShapes::Key key;
@@ -204,6 +205,13 @@ void InstanceState::run_waiting(Waiting& waiting) {
   });
   auto requests = waiting.take_all();
   for (const serving::Timer::Id& end : waiting.ends) timer_->remove(end);
+  // In asynchronous mode, submit() refuses a request that its client cancelled.
+  if (!error && model_.parameters().synchronous_execution)
+    std::erase_if(requests, [&](const std::unique_ptr<Request>& request) {
+      const auto refusal = attempt([&] { request->check_wanted(); });
+      if (refusal) finish(*request, &*refusal, waiting.times);
+      return refusal.has_value();
+    });
   if (error || requests.empty()) {
     for (const auto& request : requests) finish(*request, &*error, waiting.times);
     return;
@@ -407,7 +415,7 @@ bool InstanceState::submit(std::unique_ptr<Request> request, uint64_t begin) {
   options.callback = done;
   options.user_data = pending.get();
   const auto error = attempt([&] {
-    if (pending->request->is_late()) throw too_late("its computation");
+    pending->request->check_wanted();
     if (pending->request->deadline())
       options.timeout_ns = std::max<int64_t>(
           std::chrono::nanoseconds(*pending->request->deadline() - serving::Timer::Clock::now())

@@ -70,15 +70,16 @@ std::vector<int64_t> parse_list(const std::string& text, const std::string& what
   return numbers;
 }
 
-// The dimensions in the configuration. With a batch, dimension 0 is left out.
-std::vector<int64_t> config_dims(const TensorSpec& spec, bool batch) {
-  return {spec.shape.begin() + (batch ? 1 : 0), spec.shape.end()};
+// The dimensions in the configuration. With a batch, dimension 0 is left out. A tensor without
+// dimensions has none to leave out, and check_config() then refuses the batch.
+std::vector<int64_t> without_rows(const std::vector<int64_t>& shape, bool batch) {
+  return {shape.begin() + (batch && !shape.empty() ? 1 : 0), shape.end()};
 }
 
 Json tensor_json(const TensorSpec& spec, bool batch, bool optional) {
   Json json = {{"name", spec.name},
                {"data_type", std::string("TYPE_") + serving::datatype_name(spec.dtype)},
-               {"dims", config_dims(spec, batch)}};
+               {"dims", without_rows(spec.shape, batch)}};
   if (json["dims"].empty()) {  // Triton requires a dimension
     json["dims"] = {1};
     json["reshape"] = {{"shape", Json::array()}};
@@ -98,8 +99,8 @@ void check_tensor(const Json& given, const TensorSpec& spec, bool batch, const c
   if (found != type)
     throw Error(POPRT_INVALID_ARGUMENT, "the configuration has " + what + " with data_type " +
                                             found + "; the model has " + type);
-  const std::vector<int64_t> expected = config_dims(spec, batch), dims = dims_of(given);
-  const std::vector<int64_t> limit(spec.limit.begin() + (batch ? 1 : 0), spec.limit.end());
+  const std::vector<int64_t> expected = without_rows(spec.shape, batch), dims = dims_of(given);
+  const std::vector<int64_t> limit = without_rows(spec.limit, batch);
   bool fits = dims.size() == expected.size();
   for (size_t d = 0; fits && d < dims.size(); d++)
     fits = dims[d] == expected[d] || (expected[d] < 0 && dims[d] > 0 && dims[d] <= limit[d]);

@@ -28,10 +28,7 @@ Request::Request(TRITONBACKEND_Request* request) : request_(request) {
 }
 
 void Request::read(const Specs& inputs, const Specs& outputs, size_t required, bool batch) {
-  bool cancelled = false;
-  if (TRITONBACKEND_RequestIsCancelled)
-    check(TRITONBACKEND_RequestIsCancelled(request_, &cancelled));
-  if (cancelled) throw serving::Error(POPRT_CANCELLED, "the client cancelled the request");
+  check_not_cancelled();
   read_deadline();
   inputs_.assign(inputs.size(), std::nullopt);
   uint32_t count = 0;
@@ -45,6 +42,18 @@ void Request::read(const Specs& inputs, const Specs& outputs, size_t required, b
   for (size_t i = 0; i < required; i++)
     if (!inputs_[i]) refuse("input '" + inputs[i].name + "' is missing");
   read_outputs(outputs);
+}
+
+void Request::check_not_cancelled() const {
+  bool cancelled = false;
+  if (TRITONBACKEND_RequestIsCancelled)
+    check(TRITONBACKEND_RequestIsCancelled(request_, &cancelled));
+  if (cancelled) throw serving::Error(POPRT_CANCELLED, "the client cancelled the request");
+}
+
+void Request::check_wanted() const {
+  check_not_cancelled();
+  if (is_late()) throw too_late("its computation");
 }
 
 void Request::read_deadline() {

@@ -29,6 +29,9 @@ class Request {
   // When the request must be computed, if it has a time limit. read() sets it.
   const std::optional<serving::Timer::Clock::time_point>& deadline() const { return deadline_; }
   bool is_late() const { return deadline_ && *deadline_ <= serving::Timer::Clock::now(); }
+  // Throws serving::Error if the client has cancelled the request (cancelled), or if it is late
+  // (deadline_exceeded), so that it must not be computed.
+  void check_wanted() const;
   // A parameter that the client gave and that the server does not read itself.
   struct Parameter {
     std::string name;
@@ -73,6 +76,7 @@ class Request {
     std::vector<Buffer> buffers;
     size_t bytes = 0;
   };
+  void check_not_cancelled() const;
   void read_deadline();
   void read_input(TRITONBACKEND_Input* input, const Specs& specs, bool batch);
   void read_outputs(const Specs& specs);

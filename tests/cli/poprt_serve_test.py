@@ -453,6 +453,23 @@ class Repository(ServeTest):
         with serving(folder, "--compile") as (port, _, _):
             self.assertEqual(call(port, "/v2/models/relu/infer", request)[1]["outputs"][0]["data"], [0, 0, 0, 1, 2, 3])
 
+    def test_a_model_of_an_unsupported_operator_is_not_ready(self):
+        folder = os.path.join(self.folder, "strange")
+        os.makedirs(folder)
+        x, y = (onnx_writer.value(name, onnx_writer.F32, ["N", 3]) for name in "xy")
+        with open(os.path.join(folder, "strange.onnx"), "wb") as file:  # its shapes are compiled on demand
+            file.write(onnx_writer.model([onnx_writer.node("Mystery", ["x"], ["y"])], [x], [y]))
+        shutil.copy(model("relu"), os.path.join(folder, "relu.onnx"))
+        os.environ["POPART_CACHE_DIR"] = os.path.join(self.folder, "cache")
+        self.addCleanup(os.environ.pop, "POPART_CACHE_DIR")
+        with serving(folder, "--compile") as (port, _, _):
+            index = {m["name"]: m for m in call(port, "/v2/repository/index", {})[1]}
+            self.assertEqual({name: m["state"] for name, m in index.items()}, {"strange": "UNAVAILABLE", "relu": "READY"})
+            self.assertIn("operator Mystery of domain 'ai.onnx' is not supported", index["strange"]["reason"])
+            status, answer = call(port, "/v2/models/strange")
+            self.assertEqual(status, 503)
+            self.assertIn("operator Mystery", answer["error"])
+
     def test_a_model_without_inputs_is_served(self):
         values = {"y1": [1.0, 2.0, 3.0, 4.0], "y2": [5.0, 6.0], "y3": [7.0, 8.0, 9.0, 10.0]}
         os.environ["POPART_CACHE_DIR"] = os.path.join(self.folder, "cache")

@@ -235,6 +235,23 @@ TEST(TritonRequests, OutputsThatAreNotRequestedAreLeftOut) {
   EXPECT_TRUE(none->outputs.empty());
 }
 
+TEST(TritonRequests, ThatAreCancelledWhileOthersAreComputedDoNotRun) {
+  Served served("digits8.popef");
+  ASSERT_EQ(served.load(), "");
+  ASSERT_EQ(served.add_instance(), "");
+  // The second one does not fit into the batch of the first one.
+  const auto images = random_values(8 * 64), few = random_values(2 * 64);
+  auto first = request_of(images), second = request_of(few), third = request_of(few);
+  first->cancels = second.get();
+  served.run(first, second, third);
+  expect_close(floats_of(*first, "scores"), reference(images));
+  EXPECT_EQ(second->code, TRITONSERVER_ERROR_CANCELLED) << second->error;
+  EXPECT_EQ(second->error, "the client cancelled the request");
+  expect_close(floats_of(*third, "scores"), reference(few));
+  const std::lock_guard lock(served.instance().mutex);
+  EXPECT_EQ(served.instance().batches, (std::vector<uint64_t>{8, 2}));
+}
+
 TEST(TritonRequests, ThatAreWrongDoNotAffectOthers) {
   Served served("digits8.popef");
   ASSERT_EQ(served.load(), "");

@@ -311,6 +311,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response,
     const std::lock_guard lock(request.mutex);
     request.sent++;
     if (request.cancel_when_sent) request.cancelled = true;
+    if (request.cancels) request.cancels->cancelled = true;
     if (flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL) request.ends++;
     if (!error) request.responses.push_back(response->outputs);
     request.changed.notify_all();

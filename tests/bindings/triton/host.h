@@ -68,7 +68,8 @@ struct TRITONBACKEND_Request {
   uint64_t timeout_us = 0;  // 0: none
   std::map<std::string, std::variant<std::string, int64_t, bool, std::vector<char>, double>>
       parameters;
-  bool cancel_when_sent = false;  // the client cancels when it has a response
+  bool cancel_when_sent = false;             // the client cancels when it has a response
+  TRITONBACKEND_Request* cancels = nullptr;  // its client cancels this one when it has a response
   // Results that the backend set.
   std::map<std::string, TRITONBACKEND_Output> outputs;
   TRITONSERVER_Error_Code code = TRITONSERVER_ERROR_UNKNOWN;

@@ -341,6 +341,48 @@ TEST_F(TritonShapes, ALateRequestIsAnsweredDuringTheCompilation) {
   }
 }
 
+TEST_F(TritonShapes, ARequestThatIsCancelledWhileItsShapeIsCompiledDoesNotRun) {
+  for (const int64_t rows : {70, 72}) {
+    const auto served =
+        served_onnx(kProduct, parameter("synchronous_execution", rows == 70 ? "1" : "0"));
+    ASSERT_EQ(served->load() + served->add_instance(), "");
+    Hold hold;
+    const auto first = matrix(rows, 2), second = matrix(rows, 2);
+    begin(*served, *first);
+    hold.begun();
+    begin(*served, *second);
+    first->cancelled = true;
+    hold.release();
+    first->wait_released();
+    second->wait_released();
+    EXPECT_EQ(first->code, TRITONSERVER_ERROR_CANCELLED) << first->error;
+    expect_rows_of_sum_one(*second, rows);
+  }
+}
+
+TEST_F(TritonShapes, TensorsWithoutDimensionsHaveNoBatch) {
+  const auto load = [](const Json& config) {
+    return served_onnx(onnx({{"ReduceSum", {"x"}, "s"}, {"Squeeze", {"s"}, "y"}},
+                            {{"x", 1, {-1, 2}}}, {{"y", 1, {}}}),
+                       config)
+        ->load();
+  };
+  EXPECT_EQ(load(Json::object()), "");
+  EXPECT_EQ(load({{"max_batch_size", 4}}),
+            "max_batch_size is 4; expected 0, because the first dimensions of the model's inputs "
+            "and outputs are not one size");
+}
+
+// No shape makes the operator possible.
+TEST_F(TritonShapes, AnOperatorThatIsNotSupportedIsAnErrorOfTheLoad) {
+  const auto served = served_onnx(onnx({{"Mystery", {"x"}, "t"}, {"Relu", {"t"}, "y"}},
+                                       {{"x", 1, {-1, 2}}}, {{"y", 1, {-1, 2}}}));
+  const std::string message = served->load();
+  EXPECT_NE(message.find("operator Mystery of domain 'ai.onnx' is not supported"),
+            std::string::npos)
+      << message;
+}
+
 // The shape that was compiled is that of all of them, and the rest has another one.
 TEST_F(TritonShapes, ALateRequestLeavesItsBatch) {
   const auto served = served_digits({{"max_batch_size", 100}});
