@@ -79,11 +79,11 @@ typedef struct poprt_compiler_library {
   void (*convert)(const poprt_compile_options* options, const poprt_library_source* source,
                   const char* out_onnx_path, void** out_kept, poprt_library_error* error);
   // The following functions write text.
-  // Applies the shapes and the batch size of the options first.
+  // These two apply the shapes and the batch size of the options first.
   void (*show)(const poprt_compile_options* options, const poprt_library_source* source,
                const poprt_library_sink* sink, poprt_library_error* error);
-  void (*io_stat)(const poprt_library_source* source, const poprt_library_sink* sink,
-                  poprt_library_error* error);
+  void (*io_stat)(const poprt_compile_options* options, const poprt_library_source* source,
+                  const poprt_library_sink* sink, poprt_library_error* error);
   // Writes the results that precision_compare compares; see libpoprt_compiler/library.cpp.
   void (*layers)(const poprt_compile_options* options, const poprt_library_source* original,
                  const poprt_library_source* converted, const poprt_library_sink* sink,

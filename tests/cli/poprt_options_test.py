@@ -139,8 +139,11 @@ class InputOutputInformation(OptionTest):
         self.write("m.onnx", onnx.model(nodes, inputs, [onnx.value("d", onnx.F32, [2, 3]), onnx.value("e", onnx.S64, ["n"])]))
         before = self.tree()
         self.assertEqual(self.succeeds("-i", "m.onnx", "--show_io_stat").splitlines(),
-                         ["inputs: 3", "  2 x dtype - f32, shape - [2, 3]", "  1 x dtype - s64, shape - [0]",
-                          "outputs: 2", "  1 x dtype - f32, shape - [2, 3]", "  1 x dtype - s64, shape - [0]"])
+                         ["inputs: 3", "  2 x dtype - f32, shape - [2, 3]", "  1 x dtype - s64, shape - [n]",
+                          "outputs: 2", "  1 x dtype - f32, shape - [2, 3]", "  1 x dtype - s64, shape - [n]"])
+        self.assertIn("  1 x dtype - s64, shape - [7]", self.succeeds("-i", "m.onnx", "--show_io_stat", "--input_shape", "b=7").splitlines())
+        self.assertIn("  1 x dtype - f32, shape - [5, 1, 8, 8]",
+                      self.succeeds("-i", DIGITS, "--show_io_stat", "--batch_size", "5").splitlines())
         self.assertEqual(self.tree(), before)
 
     def test_logging_level(self):

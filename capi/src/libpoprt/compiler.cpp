@@ -777,7 +777,7 @@ poprt_error* poprt_compiler_io_stat_file(const poprt_compiler* compiler, const c
   return text(out_text, [&](const poprt_library_sink* sink, poprt_library_error* error) {
     capi::required(compiler, "compiler");
     const poprt_library_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
-    capi::compiler_library().io_stat(&source, sink, error);
+    capi::compiler_library().io_stat(&compiler->options, &source, sink, error);
   });
 }
 

@@ -285,47 +285,39 @@ void fuse(const char* const* onnx_paths, size_t count, const char* out_onnx_path
   });
 }
 
-// Returns passes::describe_type() with the names of unknown dimensions, or ? if they have none.
-std::string type_with_symbols(const ir::Value& v) {
-  if (v.type.is_static()) return passes::describe_type(v);
-  if (!v.type.has_shape) return passes::describe_type(v);
-  std::string shape;
-  for (size_t i = 0; i < v.shape().size(); i++) {
-    const bool named = i < v.type.symbols.size() && !v.type.symbols[i].empty();
-    shape += fmt::format("{}{}", i ? ", " : "",
-                         v.shape()[i] >= 0 ? std::to_string(v.shape()[i])
-                         : named           ? v.type.symbols[i]
-                                           : "?");
+// Reads a model with the shapes and the batch size of the options.
+std::unique_ptr<ir::Graph> shaped(const poprt_library_source& source,
+                                  const poprt_compile_options& options) {
+  auto graph = import(source, options);
+  const auto sets = capi::shape_sets(options);
+  compiler::Options shapes;
+  if (sets.size() == 1) shapes.input_shape = sets.front();
+  shapes.batch_size = options.batch_size;
+  shapes.batch_axis = options.batch_size > 0 ? options.batch_axis : -1;
+  if (sets.size() <= 1 && (!shapes.input_shape.empty() || shapes.batch_size > 0)) {
+    compiler::fix_shapes(*graph, shapes);
+    ops::infer(*graph);
   }
-  return fmt::format("dtype - {}, shape - [{}]", dtype_name(v.dtype()), shape);
+  return graph;
 }
 
 void show(const poprt_compile_options* options, const poprt_library_source* source,
           const poprt_library_sink* sink, poprt_library_error* error) {
   library_guard(error, [&] {
-    const auto graph = import(*source, *options);
-    const auto sets = capi::shape_sets(*options);
-    compiler::Options shapes;
-    if (sets.size() == 1) shapes.input_shape = sets.front();
-    shapes.batch_size = options->batch_size;
-    shapes.batch_axis = options->batch_size > 0 ? options->batch_axis : -1;
-    if (sets.size() <= 1 && (!shapes.input_shape.empty() || shapes.batch_size > 0)) {
-      compiler::fix_shapes(*graph, shapes);
-      ops::infer(*graph);
-    }
+    const auto graph = shaped(*source, *options);
     std::string text;
     const auto line = [&](const char* direction, const ir::Value& v) {
-      text += fmt::format("{} {}: {}\n", direction, v.name(), type_with_symbols(v));
+      text += fmt::format("{} {}: {}\n", direction, v.name(), passes::describe_named_type(v));
     };
-    for (const ir::Value* v : graph->inputs()) line("input", *v);
+    for (const ir::Value* v : passes::model_inputs(*graph)) line("input", *v);
     for (const ir::Value* v : graph->outputs()) line("output", *v);
     write(*sink, text);
   });
 }
 
-void io_stat(const poprt_library_source* source, const poprt_library_sink* sink,
-             poprt_library_error* error) {
-  library_guard(error, [&] { write(*sink, passes::io_statistics(*import(*source))); });
+void io_stat(const poprt_compile_options* options, const poprt_library_source* source,
+             const poprt_library_sink* sink, poprt_library_error* error) {
+  library_guard(error, [&] { write(*sink, passes::io_statistics(*shaped(*source, *options))); });
 }
 
 // Writes the type and name of the result of each product that both models contain, one line each.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "ir/types_agree.h"
 #include "ops/facts.h"
 
 namespace poprt::passes {
@@ -15,12 +16,44 @@ std::string describe_type(const ir::Value& v) {
                      v.type.has_shape ? "[" + shape + "]" : "unknown");
 }
 
+std::string describe_named_type(const ir::Value& v) {
+  const auto& metadata = v.graph().metadata;
+  if (const auto found = metadata.find(ir::kDeclaredContainer + v.name());
+      found != metadata.end()) {  // "optional_sequence f32[?,3]"
+    const size_t blank = found->second.find(' ');
+    std::string kind = found->second.substr(0, blank);
+    std::ranges::replace(kind, '_', ' ');
+    return fmt::format("{} of {}", kind, found->second.substr(blank + 1));
+  }
+  if (v.type.is_static() || !v.type.has_shape) return describe_type(v);
+  std::string shape;
+  for (size_t i = 0; i < v.shape().size(); i++) {
+    const bool named = i < v.type.symbols.size() && !v.type.symbols[i].empty();
+    shape += fmt::format("{}{}", i ? ", " : "",
+                         v.shape()[i] >= 0 ? std::to_string(v.shape()[i])
+                         : named           ? v.type.symbols[i]
+                                           : "?");
+  }
+  return fmt::format("dtype - {}, shape - [{}]", dtype_name(v.dtype()), shape);
+}
+
+std::vector<const ir::Value*> model_inputs(const ir::Graph& graph) {
+  std::vector<const ir::Value*> inputs(graph.inputs().begin(), graph.inputs().end());
+  for (const ir::Node* n : graph.nodes())
+    if (n->is("ContainerInput", "poprt")) {
+      const auto at = static_cast<size_t>(std::max<int64_t>(n->int_attr("position", 0), 0));
+      inputs.insert(inputs.begin() + static_cast<std::ptrdiff_t>(std::min(at, inputs.size())),
+                    n->output());
+    }
+  return inputs;
+}
+
 std::string io_statistics(const ir::Graph& graph) {
   std::string text;
-  const auto add = [&](const char* direction, const std::vector<ir::Value*>& values) {
+  const auto add = [&](const char* direction, const auto& values) {
     std::vector<std::pair<std::string, size_t>> counts;
     for (const ir::Value* v : values) {
-      const std::string type = describe_type(*v);
+      const std::string type = describe_named_type(*v);
       const auto found = std::ranges::find(counts, type, &std::pair<std::string, size_t>::first);
       if (found == counts.end())
         counts.emplace_back(type, 1);
@@ -30,7 +63,7 @@ std::string io_statistics(const ir::Graph& graph) {
     text += fmt::format("{}s: {}\n", direction, values.size());
     for (const auto& [type, count] : counts) text += fmt::format("  {} x {}\n", count, type);
   };
-  add("input", graph.inputs());
+  add("input", model_inputs(graph));
   add("output", graph.outputs());
   return text;
 }

@@ -1,6 +1,7 @@
 #include "passes/common/describe.h"
 
 #include "core/passes/pass_case.h"
+#include "ir/types_agree.h"
 
 namespace poprt::test {
 namespace {
@@ -14,6 +15,28 @@ TEST(Describe, TypesHaveZeroForUnknownDimensions) {
   EXPECT_EQ(passes::describe_type(*graph->find("e")), "dtype - u8, shape - [0]");
   graph->find("x")->type.has_shape = false;
   EXPECT_EQ(passes::describe_type(*graph->find("x")), "dtype - f32, shape - unknown");
+}
+
+TEST(Describe, VariableDimensionsHaveTheirNames) {
+  const auto graph = parsed("input %x : f32[N,?,3]\n%y = Abs(%x)\noutput %y");
+  EXPECT_EQ(passes::describe_named_type(*graph->find("x")), "dtype - f32, shape - [N, ?, 3]");
+  EXPECT_NE(passes::io_statistics(*graph).find("shape - [N, ?, 3]"), std::string::npos);
+}
+
+TEST(Describe, ContainersAreInputsAtTheirPositions) {
+  const auto graph = parsed(R"(
+    input %x : f32[2]
+    input %z : f32[3]
+    %s = poprt.ContainerInput() {kind = "sequence", position = 1}
+    %y = SequenceLength(%s)
+    output %y
+  )");
+  graph->metadata[ir::kDeclaredContainer + "s"] = "optional_sequence f32[?,3]";
+  std::vector<std::string> names;
+  for (const ir::Value* v : passes::model_inputs(*graph)) names.push_back(v->name());
+  EXPECT_EQ(names, (std::vector<std::string>{"x", "s", "z"}));
+  EXPECT_EQ(passes::describe_named_type(*graph->find("s")), "optional sequence of f32[?,3]");
+  EXPECT_EQ(passes::io_statistics(*graph).substr(0, 10), "inputs: 3\n");
 }
 
 TEST(Describe, InputsAndOutputsAreCountedByType) {
