@@ -37,6 +37,12 @@ class Precision(OptionTest):
             ran = self.run_command("b.popef", "--random", command="poprt_exec run")
         self.assertEqual((ran.code, ran.err.count(WITHOUT_BF16)), (0, 1), ran.err)
 
+    def test_two_precisions_of_products_exclude_each_other(self):
+        words = ["-i", DIGITS, "--input_shape", "image=8,1,8,8", "--precision", "bf16", "-o", "b.popef", "--execution_precision"]
+        for precision in ("f32", "f16"):
+            self.misused([*words, precision], "--precision bf16 computes products in bf16", f"--execution_precision is {precision}")
+        self.succeeds(*words, "bf16")
+
     def test_check_runs_the_executable_in_bf16(self):
         """The converted model stays f32, so a check of the model alone would not see the rounding."""
         for words in (["--precision", "bf16"], ["--execution_precision", "bf16"]):

@@ -131,6 +131,12 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
     fail(ErrorCode::invalid_argument,
          "`calibration_loss_type` {} goes with `precision` int8, not with {}", loss->second,
          chosen.empty() ? "none" : chosen);
+  if (const auto execution = values_.find("execution_precision");
+      chosen == "bf16" && execution != values_.end() && execution->second != "bf16" &&
+      execution->second != "auto")
+    fail(ErrorCode::invalid_argument,
+         "`precision` bf16 computes products in bf16, and `execution_precision` is {}",
+         execution->second);
   if (has("reproducible"))
     for (const auto& [name, value] : values_)
       if ((name == "precision" && value == "bf16") ||
