@@ -6,7 +6,10 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/error.h"
+#include "base/log.h"
 #include "compiler/driver.h"
+#include "onnx/model_hash.h"
 #include "runtime/session/model_source.h"
 
 namespace poprt::cli {
@@ -50,6 +53,21 @@ void find_model(const popef::Model& model, const std::string& file, ChipSource& 
         estimated ? fmt::format("; popef_dump {} prints the estimate that it contains", file)
                   : ""));
   source.path = next_to.string();
+  const std::string hash = source.option(std::string(runtime::kSourceHash), "");
+  if (hash.empty()) return;
+  std::string found;
+  try {
+    found = onnx::hash_file(next_to);
+  } catch (const Error& e) {
+    // An estimate needs no weights, and the hash needs all of them.
+    log().warn("'{}' cannot be compared with the source of '{}': {}", source.path, file, e.what());
+    return;
+  }
+  if (found != hash)
+    throw Failure(fmt::format(
+        "'{}' is not the source of '{}': its hash is {}, expected the recorded hash {}; estimate "
+        "the ONNX model, or compile it again",
+        source.path, file, found, hash));
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ struct ChipSource {
   std::string option(const std::string& name, const std::string& fallback) const;
 };
 
-// Throws Failure if a PopEF file neither contains its ONNX model nor has it in its folder, for a
+// Throws Failure if a PopEF file neither contains its ONNX model nor has it in its folder, if
+// the model in its folder has another hash than the recorded one, for a
 // PopEF file that does not have exactly one executable or whose recorded shapes are not valid, and
 // for a folder.
 ChipSource chip_source(const std::string& path);
