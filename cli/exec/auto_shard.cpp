@@ -11,6 +11,7 @@
 #include "common/json.h"
 #include "common/size_text.h"
 #include "common/standard_streams.h"
+#include "common/written_files.h"
 #include "compiler/chip_options.h"
 #include "compiler/driver.h"
 #include "exec/commands.h"
@@ -140,6 +141,9 @@ int run(AutoShardArguments a) {
   std::error_code error;
   if (fs::equivalent(a.input_model, a.output_model, error))
     throw Usage("--output_model: the sharded model would overwrite its source");
+  CommandFiles files;
+  files.reads_model(a.input_model);
+  files.writes(a.output_model, "--output_model");
   if (!a.target.empty() && a.optimal_perf)
     throw Usage("--optimal_perf measures, and --target estimates: give one of them");
   const AutoShardArguments standard;

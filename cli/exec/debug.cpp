@@ -13,6 +13,7 @@
 #include "common/json.h"
 #include "common/temporary_folder.h"
 #include "common/waiting.h"
+#include "common/written_files.h"
 #include "compiler/driver.h"
 #include "exec/commands.h"
 #include "exec/support/debug_model.h"
@@ -38,11 +39,17 @@ std::vector<std::string> names_in(const std::string& list) {
   return names;
 }
 
-// Writes the complete file or none. A model cannot replace its own source.
-void save(const ir::Graph& graph, const std::string& source, const std::string& target) {
+// Writes the complete file or none. A model cannot replace its own source or external data, or
+// one of the data files in `words` (NAME=DATA).
+void save(const ir::Graph& graph, const std::string& source, const std::string& target,
+          const std::vector<std::string>& words = {}) {
   std::error_code error;
   if (fs::equivalent(source, target, error))
     throw Failure(fmt::format("'{}' is the source; give another --output_model", target));
+  CommandFiles files;
+  files.reads_model(source);
+  for (const std::string& word : words) files.reads(word.substr(word.rfind('=') + 1));
+  files.writes(target, "--output_model");
   onnx::export_file(graph, target);
   fmt::print("model: {}\n", target);
 }
@@ -323,7 +330,7 @@ int modify(Change c) {
   const auto graph = compiler::read_model({.path = c.model});  // sorts the graph
   if (!c.update.empty()) update_tensors(*graph, c.update);
   if (extracts) extract(*graph, split_all(c.inputs), split_all(c.outputs));
-  save(*graph, c.model, c.output.empty() ? c.model + ".updated.onnx" : c.output);
+  save(*graph, c.model, c.output.empty() ? c.model + ".updated.onnx" : c.output, c.update);
   return 0;
 }
 

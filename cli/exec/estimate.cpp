@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "common/arguments.h"
 #include "common/json.h"
+#include "common/written_files.h"
 #include "compiler/chip_options.h"
 #include "compiler/chip_remedies.h"
 #include "compiler/driver.h"
@@ -305,9 +306,20 @@ void check_sweep(const EstimateArguments& a) {
                             a.sweep.substr(0, a.sweep.find('='))));
 }
 
+void require_separate_picture(const EstimateArguments& a) {
+  if (a.svg.empty()) return;
+  CommandFiles files;
+  files.reads(a.model);
+  files.reads_model(a.source.path);
+  files.reads(a.target);
+  files.reads(a.compare);
+  files.writes(a.svg, "--svg");
+}
+
 int run(EstimateArguments a) {
   check_sweep(a);
   a.source = chip_source(a.model);
+  require_separate_picture(a);
   take_recorded(a);
   if (!a.sweep.empty()) return sweep(a);
   const auto options = options_of(a);

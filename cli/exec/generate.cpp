@@ -13,6 +13,7 @@
 #include "common/json.h"
 #include "common/text_stream.h"
 #include "common/tokenizer.h"
+#include "common/written_files.h"
 #include "exec/commands.h"
 
 namespace poprt::cli {
@@ -32,6 +33,7 @@ struct GenerateArguments {
   double temperature = 0, top_p = 1, min_p = 0, repetition_penalty = 1;
   int threads = 0;
   bool json = false, ignore_stop = false, stream = false, chat = false;
+  const Command* command = nullptr;  // knows which options are given
 };
 
 struct GeneratedText {
@@ -269,10 +271,38 @@ void check_words(const GenerateArguments& a) {
     throw Usage("--chat: expected prompts as texts by --prompt, which the template is for");
 }
 
+// Warns of options of a choice that is not made.
+void warn_of_ignored_options(const GenerateArguments& a) {
+  const auto warn = [&](std::initializer_list<const char*> options, const char* why) {
+    for (const char* option : options)
+      if (a.command->is_given(option)) log().warn("{} has no effect {}", option, why);
+  };
+  if (a.temperature == 0)
+    warn({"--top-k", "--top-p", "--min-p", "--seed"},
+         "without a --temperature above 0: the most probable token is chosen");
+  if (a.num_beams == 1)
+    warn({"--length-penalty", "--early-stopping"}, "without --num-beams above 1");
+}
+
+void require_separate_save(const GenerateArguments& a) {
+  if (a.save.empty()) return;
+  CommandFiles files;
+  std::error_code error;
+  if (std::filesystem::is_directory(a.model, error))
+    files.reads_folder(a.model);
+  else
+    files.reads_model(a.model);
+  files.reads(a.tokenizer);
+  for (const std::string& features : a.features) files.reads(features);
+  files.writes(a.save, "--save");
+}
+
 int generate(const GenerateArguments& a) {
   check_words(a);
+  warn_of_ignored_options(a);
   std::vector<std::vector<int64_t>> prompts;
   for (const std::string& word : a.ids) prompts.push_back(read_tokens(word, "--ids"));
+  require_separate_save(a);
   const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(a);
   for (const std::string& text : a.prompts)
     prompts.push_back(a.chat ? tokenizer->encode(tokenizer->chat(text), false)
@@ -373,6 +403,7 @@ void add_generate(Command& app, std::function<int()>& action) {
               "Print each text as it comes; with --json, a line for each token and the report as "
               "the last line");
   c->add_flag("--json", a->json, "Report as one JSON document");
+  a->command = c;
   c->callback([a, &action] { action = [a] { return generate(*a); }; });
 }
 

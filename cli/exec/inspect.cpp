@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log_level.h"
 #include "common/arguments.h"
+#include "common/written_files.h"
 #include "exec/commands.h"
 #include "kernels/common/instruction_set.h"
 #include "model/class_names.h"
@@ -109,8 +110,20 @@ Compilation compiled(const InspectSettings& s, const Document& d) {
   return made;
 }
 
+void require_separate_outputs(const InspectSettings& s) {
+  CommandFiles files;
+  files.reads_model(s.file);
+  files.reads_model(s.second);
+  files.reads(s.labels);
+  for (const auto* words : {&s.inputs, &s.references})
+    for (const std::string& word : *words) files.reads(word.substr(word.rfind('=') + 1));
+  for (const std::string& word : s.outputs)
+    files.writes(split_pair(word, "--output").second, "--output");
+}
+
 // Runs the model and the model that it is compared with. Returns 1 if outputs differ.
 int run_view(const InspectSettings& s, const Document& d) {
+  require_separate_outputs(s);
   Progress progress;
   const InputChoices choices = choices_of(s.inputs);
   std::optional<Compilation> compilation;

@@ -15,6 +15,7 @@
 #include "common/progress.h"
 #include "common/temporary_folder.h"
 #include "common/waiting.h"
+#include "common/written_files.h"
 #include "exec/commands.h"
 #include "exec/support/recorded_options.h"
 #include "onnx/model_hash.h"
@@ -249,7 +250,18 @@ void write(const std::string& path, const popef::Model& was, const popef::Model&
   writer.close();
 }
 
+// Only the PopEF file may be replaced.
+void require_separate_output(const RecompileArguments& a, const Source& source) {
+  if (a.output.empty()) return;
+  CommandFiles files;
+  if (!source.bytes) files.reads_model(source.found);
+  files.writes(a.output, "--output");
+}
+
 int recompile(const RecompileArguments& a) {
+  if (!a.output.empty() && !a.output.ends_with(".popef"))
+    throw Usage(fmt::format("--output: expected a name that ends in .popef, found '{}'",
+                            printable(a.output)));
   const auto reader = std::make_shared<popef::Reader>();
   reader->parseFile(a.file);
   const Model was = read(reader, a.file);
@@ -273,6 +285,7 @@ int recompile(const RecompileArguments& a) {
   RecordedOptions recorded(was->metadata.engineOptions());
   const Source source = find_source(a, *was, recorded);
   check_hash(a, source, recorded);
+  require_separate_output(a, source);
   const Model now = compile(a, source, recorded);
   write(output, *was, *now, merged(a, source, was->metadata, now->metadata));
   if (a.json) {

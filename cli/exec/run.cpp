@@ -10,6 +10,7 @@
 #include "common/arguments.h"
 #include "common/json.h"
 #include "common/waiting.h"
+#include "common/written_files.h"
 #include "exec/commands.h"
 #include "exec/support/any_shape.h"
 #include "exec/support/cases.h"
@@ -295,6 +296,7 @@ int run(RunArguments& a) {
   };
   Files files;
   for (const std::string& word : a.outputs) files.push_back(split_pair(word, "--output"));
+  require_separate_files(a.model, {&a.inputs, &a.inputs_pb}, files);
   std::optional<Waiting> waiting;
   waiting.emplace(a.model.ends_with(".popef") ? "open" : "compile");
   const PreparedModel model =

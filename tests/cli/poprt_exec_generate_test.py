@@ -99,6 +99,17 @@ class Generate(CommandTest):
         stopped = self.succeeds(*words, "--top-k", "1", "--stop", "24,50").splitlines()[0]
         self.assertEqual(stopped, "33 33 24")
 
+    def test_options_without_an_effect_are_reported(self):
+        words = [os.path.join(FOLDER, "genai"), "--ids", "1", "--max-new-tokens", "1"]
+        for option, value, needed in (("--top-k", "5", "--temperature"), ("--top-p", ".5", "--temperature"),
+                                      ("--min-p", ".2", "--temperature"), ("--seed", "4", "--temperature"),
+                                      ("--length-penalty", "2", "--num-beams"), ("--early-stopping", "yes", "--num-beams")):
+            ran = self.run_command(*words, option, value)
+            self.assertEqual((ran.code, ran.err.count("\n")), (0, 1), ran.err)
+            self.assertIn(f"{option} has no effect without", ran.err)
+            self.assertIn(needed, ran.err)
+        self.assertEqual(self.run_command(*words, "--top-k", "5", "--temperature", "1").err, "")
+
     def test_models_with_an_encoder(self):
         with open(os.path.join(FOLDER, "expected_encoder_decoder.json"), encoding="utf-8") as file:
             expected = json.load(file)

@@ -1,11 +1,14 @@
 """No command replaces a file that it reads, or writes two outputs to one file."""
 
 import os
+import shutil
 import unittest
 
 import onnx_writer as onnx
 from poprt_exec_recompile_test import added_to_external
-from support import CommandTest, model
+from support import DATA, CommandTest, model
+
+GENERATOR = os.path.join(os.path.dirname(DATA), "generation", "genai")
 
 
 class WrittenFiles(CommandTest):
@@ -27,15 +30,55 @@ class WrittenFiles(CommandTest):
         self.refused("poprt", ["-i", "ext.onnx", "--output_model", "hard.bin"], reads)
         self.refused("poprt", ["-i", "ext.onnx", "-o", "e.popef", "--compiler_options", "serialize_ir=True",
                                "serialized_ir_dest=ext weights.bin"], reads)
+        self.refused("poprt_exec debug", ["modify", "--model", "ext.onnx", "--sort", "--output_model", "ext weights.bin"], reads)
+        self.refused("poprt_exec run", ["ext.onnx", "--random", "--output", "y=ext weights.bin"], reads)
+        self.refused("poprt_exec estimate", ["ext.onnx", "--svg", "ext weights.bin"], reads)
+        self.refused("poprt_exec inspect", ["ext.onnx", "--view", "run", "--output", "y=ext weights.bin"], reads)
+
+    def test_models_and_inputs_stay(self):
+        shutil.copy(model("relu"), self.path("a.onnx"))
+        self.succeeds("-i", "a.onnx", "-o", "a.popef", command="poprt")
+        self.npy("x.npy", "f4", [2, 3], [0] * 6)
+        for name in ("a.onnx", "a.popef"):
+            reads = f"same file as '{name}', which the command reads"
+            self.refused("poprt_exec run", [name, "--random", "--output", f"y={name}"], reads)
+            self.refused("poprt_exec run", [name, "--random", "--output", f"y=./{name}"], reads)
+            self.refused("poprt_exec estimate", [name, "--svg", name], reads)
+        self.refused("poprt_exec run", ["a.onnx", "--numerics", "faithful", "--input", "x=x.npy", "--output", "y=x.npy"],
+                     "same file as 'x.npy'")
+        self.refused("poprt_exec run", ["a.popef", "--input", "x=x.npy", "--output", "y=x.npy"], "same file as 'x.npy'")
+        self.refused("poprt", ["-i", "a.onnx", "-o", "b.popef", "--compiler_options", "serialize_ir=True",
+                               "serialized_ir_dest=a.onnx"], "same file as 'a.onnx'")
 
     def test_the_configuration_stays(self):
         self.write("c.yaml", f"input_model: {model('relu')}\n".encode())
         self.refused("poprt", ["--config_yaml", "c.yaml", "--output_model", "c.yaml"], "same file as 'c.yaml'")
 
+    def test_a_generator_stays(self):
+        shutil.copytree(GENERATOR, self.path("lm"))
+        words = ["--ids", "3", "--max-new-tokens", "1"]
+        for name in os.listdir(self.path("lm")):
+            self.refused("poprt_exec generate", ["lm", *words, "--save", f"lm/{name}"], f"'lm/{name}'", "which the command reads")
+        self.refused("poprt_exec generate", ["lm/model.onnx", *words, "--save", "lm/model.onnx"], "which the command reads")
+        for _ in range(2):
+            self.succeeds("lm", *words, "--save", "lm/saved.popef")
+
+    def test_recompile_writes_a_popef(self):
+        shutil.copy(model("relu"), self.path("a.onnx"))
+        self.succeeds("-i", "a.onnx", "-o", "c.popef", command="poprt")
+        self.command = "poprt_exec recompile"
+        self.misused(["c.popef", "--force", "-o", "a.onnx"], "ends in .popef")
+        os.symlink("a.onnx", self.path("d.popef"))
+        self.refused(self.command, ["c.popef", "--force", "-o", "d.popef"], "same file as")
+
     def test_two_outputs_are_two_files(self):
         self.write("two.onnx", onnx.model([onnx.node("Relu", ["x"], ["y"]), onnx.node("Neg", ["x"], ["z"])],
                                           [onnx.value("x", onnx.F32, [2])],
                                           [onnx.value("y", onnx.F32, [2]), onnx.value("z", onnx.F32, [2])]))
+        self.npy("x.npy", "f4", [2], [1, -1])
+        words = ["two.onnx", "--input", "x=x.npy", "--output", "y=o.npy", "z=./o.npy"]
+        self.refused("poprt_exec run", words, "'./o.npy'", "another output has the same file")
+        self.refused("poprt_exec run", [*words, "--numerics", "faithful"], "another output has the same file")
         self.refused("poprt", ["-i", "two.onnx", "-o", "r.popef", "--compiler_options", "serialize_ir=True",
                                "serialized_ir_dest=r.popef"], "same file as that of --output")
 

@@ -64,6 +64,7 @@ int run_faithfully(const FaithfulRun& run) {
     if (!outputs.contains(files.back().first))
       throw Failure(fmt::format("the model has no output '{}'", files.back().first));
   }
+  require_separate_files(run.model, {&run.inputs, &run.inputs_pb}, files);
   for (const ir::Value* v : graph->outputs())
     fmt::print("output {}: {}\n", v->name(), ir::type_string(v->type));
   for (const auto& [name, path] : files) {

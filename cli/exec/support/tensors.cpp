@@ -14,6 +14,7 @@
 #include "base/tensor.h"
 #include "common/arguments.h"
 #include "common/random_inputs.h"
+#include "common/written_files.h"
 #include "exec/commands.h"
 #include "onnx/tensor_io.h"
 #include "plugins/registry.h"
@@ -115,6 +116,16 @@ size_t find_anchor(const std::vector<const poprt_anchor*>& anchors, const std::s
 
 std::string GivenInput::array_name(size_t i) const {
   return sequence ? fmt::format("{}[{}]", name, i) : name;
+}
+
+void require_separate_files(const std::string& model,
+                            std::initializer_list<const std::vector<std::string>*> inputs,
+                            const std::vector<std::pair<std::string, std::string>>& outputs) {
+  CommandFiles files;
+  files.reads_model(model);
+  for (const auto* words : inputs)
+    for (const std::string& word : *words) files.reads(word.substr(word.rfind('=') + 1));
+  for (const auto& [name, path] : outputs) files.writes(path, "--output");
 }
 
 GivenInput read_given(const std::string& word, const std::string& option) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/abi.h"
@@ -23,6 +25,12 @@ struct GivenInput {
   std::string array_name(size_t i) const;
 };
 GivenInput read_given(const std::string& word, const std::string& option);
+
+// Throws Failure if an output, a pair of a name and a path, would replace the model, its external
+// data or the file of an input (NAME=FILE), or if two outputs have one path.
+void require_separate_files(const std::string& model,
+                            std::initializer_list<const std::vector<std::string>*> inputs,
+                            const std::vector<std::pair<std::string, std::string>>& outputs);
 
 // What happens to inputs that are not given: an error, which mentions --random if the command has
 // that option, or random data.
