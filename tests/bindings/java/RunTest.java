@@ -693,6 +693,40 @@ class RunTest extends Scenarios {
     }
   }
 
+  /** A buffer that was filled, without flip(). The library takes a size of 0 for that of the shape. */
+  @Test
+  void aBufferWithoutElementsIsNoTensor() {
+    FloatBuffer filled = ByteBuffer.allocateDirect(32).order(ByteOrder.nativeOrder()).asFloatBuffer();
+    filled.put(new float[8]);
+    FloatBuffer heap = FloatBuffer.allocate(0);
+    try (ModelRunner runner = affineRunner()) {
+      for (FloatBuffer empty : List.of(filled, heap))
+        for (long rows : new long[] {2, 4, 20_000_000}) {
+          PoprtException refused =
+              assertThrows(
+                  PoprtException.class, () -> runner.run(Map.of("x", Tensor.of(empty, rows, 4))));
+          assertEquals(ErrorCode.INVALID_ARGUMENT, refused.code());
+          if (rows < 5)
+            assertEquals(
+                "input 'x': the buffer has no elements from its position to its limit, given the shape ["
+                    + rows
+                    + ",4] of f32; a buffer that was filled needs flip()",
+                refused.getMessage());
+        }
+      assertThrows(PoprtException.class, () -> runner.run(Map.of("x", heap)));
+      assertThrows(PoprtException.class, () -> runner.run(Map.of("x", ByteBuffer.allocate(0).order(ByteOrder.nativeOrder()))));
+    }
+  }
+
+  @Test
+  void shapesOfTensorsAreChecked() {
+    FloatBuffer ten = FloatBuffer.allocate(10);
+    for (long[] shape : new long[][] {{-1, -10}, {10, -1}, {1L << 32, 1L << 32}, {1L << 62, 2}, {3, 1L << 62}})
+      assertThrows(IllegalArgumentException.class, () -> Tensor.of(ten, shape));
+    assertArrayEquals(new long[] {0, 1L << 62, 1L << 62}, Tensor.of(ten, 0, 1L << 62, 1L << 62).shape());
+    assertArrayEquals(new long[] {1L << 62, 1}, Tensor.of(ten, 1L << 62, 1).shape());
+  }
+
   @Test
   void positionAndLimitSayWhatIsUsed() {
     try (ModelRunner runner = affineRunner()) {

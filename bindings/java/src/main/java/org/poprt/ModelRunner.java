@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -255,6 +256,7 @@ public class ModelRunner implements AutoCloseable {
       type = anchor.dataType();
     }
     Buffer memory = tensor.buffer();
+    if (type != null && !flat) checkSize(name, type, shape, rank, Memory.bytes(memory));
     if (!memory.isDirect()) memory = Memory.staged(memory);
     kept.add(memory);
     tensors.add(
@@ -264,6 +266,21 @@ public class ModelRunner implements AutoCloseable {
         flat || type == null ? 0 : type.number(),
         shape,
         rank);
+  }
+
+  /** The library takes a size of 0 for that of the shape, which an empty buffer does not have. */
+  private static void checkSize(String name, DataType type, long[] shape, int rank, long bytes) {
+    for (int i = 0; i < rank; i++) if (shape[i] == 0) return;
+    if (bytes > 0) return;
+    throw new PoprtException(
+        ErrorCode.INVALID_ARGUMENT,
+        "input '"
+            + name
+            + "': the buffer has no elements from its position to its limit, given the shape "
+            + Arrays.toString(Arrays.copyOf(shape, rank)).replace(" ", "")
+            + " of "
+            + type
+            + "; a buffer that was filled needs flip()");
   }
 
   private static Tensor copy(RawOutputs made, long i) {

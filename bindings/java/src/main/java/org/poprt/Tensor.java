@@ -34,9 +34,27 @@ public final class Tensor {
    * @param buffer elements row by row, from its position to its limit
    * @param shape dimensions, which a run compares with those of the input; none for a scalar
    * @return the tensor
+   * @throws IllegalArgumentException if a dimension is negative, or there are more than 2^63 - 1
+   *     elements
    */
   public static Tensor of(Buffer buffer, long... shape) {
+    Objects.requireNonNull(buffer, "buffer");
+    long count = 1;
+    boolean large = false;
+    boolean empty = false;
+    for (long dimension : shape) {
+      if (dimension < 0)
+        throw new IllegalArgumentException("a dimension is negative: " + text(shape));
+      empty |= dimension == 0;
+      large |= Math.multiplyHigh(count, dimension) != 0 || count * dimension < 0;
+      count *= dimension;
+    }
+    if (large && !empty) throw new IllegalArgumentException("the shape is too large: " + text(shape));
     return new Tensor(null, shape.clone(), buffer);
+  }
+
+  private static String text(long[] shape) {
+    return Arrays.toString(shape).replace(" ", "");
   }
 
   /**
