@@ -195,7 +195,7 @@ public final class Bindings implements AutoCloseable {
 
   /** Throws if the buffer cannot be memory of the anchor, which is null if it is unknown. */
   static void check(Anchor anchor, Buffer memory, boolean input) {
-    if (!input && memory.isReadOnly()) throw new ReadOnlyBufferException();
+    if (!input && memory.isReadOnly()) throw new ReadOnlyOutput(anchor);
     int elementBytes = Memory.elementBytes(memory);
     boolean ordered = Memory.order(memory) == ByteOrder.nativeOrder();
     if (!ordered && (elementBytes > 1 || anchor != null && anchor.dataType().bits() > 8))
@@ -213,6 +213,21 @@ public final class Bindings implements AutoCloseable {
             + ", the buffer given holds "
             + memory.getClass().getSimpleName().replaceAll("Direct|Heap|Buffer.*", "")
             + " elements");
+  }
+
+  /** The exception of NIO, which has no constructor with a message. */
+  private static final class ReadOnlyOutput extends ReadOnlyBufferException {
+    private static final long serialVersionUID = 1L;
+    private final String message;
+
+    ReadOnlyOutput(Anchor anchor) {
+      message = (anchor == null ? "the output" : "output '" + anchor.name() + "'") + ": the buffer is read-only";
+    }
+
+    @Override
+    public String getMessage() {
+      return message;
+    }
   }
 
   /** Whether elements of a type that Java lacks are passed in an array of the other type. */
