@@ -12,7 +12,7 @@
 namespace poprt_jni {
 
 inline JavaVM* vm = nullptr;
-inline jclass exception_class = nullptr;
+inline jweak exception_class = nullptr;
 inline jmethodID exception_of = nullptr;
 inline jmethodID done_method = nullptr;
 inline jmethodID write_method = nullptr;
@@ -36,8 +36,9 @@ inline void raise(JNIEnv* env, poprt_error* error) {
   jbyteArray text = bytes(env, message, std::strlen(message));
   poprt_error_free(error);
   if (!text) return;  // an OutOfMemoryError is pending
+  const Class exception(env, exception_class);
   auto thrown = static_cast<jthrowable>(
-      env->CallStaticObjectMethod(exception_class, exception_of, code, popef_class, text));
+      env->CallStaticObjectMethod(exception, exception_of, code, popef_class, text));
   if (thrown && !env->ExceptionCheck()) env->Throw(thrown);
 }
 
@@ -177,7 +178,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
   poprt_jni::vm = vm;
   jclass exception = env->FindClass("org/poprt/PoprtException");
   if (!exception) return JNI_ERR;
-  exception_class = static_cast<jclass>(env->NewGlobalRef(exception));
+  exception_class = env->NewWeakGlobalRef(exception);
   exception_of = env->GetStaticMethodID(exception, "of", "(II[B)Lorg/poprt/PoprtException;");
   jclass callbacks = env->FindClass("org/poprt/RawCallbacks");
   if (!exception_of || !callbacks) return JNI_ERR;
@@ -189,4 +190,13 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
   const bool complete =
       done_method && write_method && read_method && progress_method && after_pass_method;
   return complete && load_session(env) ? JNI_VERSION_1_8 : JNI_ERR;
+}
+
+// The class loader is collected. Another one may load the library again.
+extern "C" JNIEXPORT void JNICALL JNI_OnUnload(JavaVM* vm, void*) {
+  void* found = nullptr;
+  if (vm->GetEnv(&found, JNI_VERSION_1_8) != JNI_OK) return;
+  auto* env = static_cast<JNIEnv*>(found);
+  env->DeleteWeakGlobalRef(poprt_jni::exception_class);
+  env->DeleteWeakGlobalRef(poprt_jni::targets_class);
 }

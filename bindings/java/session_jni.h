@@ -4,7 +4,6 @@
 #include <jni.h>
 
 #include <cstdint>
-#include <vector>
 
 #include "session_shim.h"
 
@@ -14,7 +13,24 @@ inline JNIEnv* env();
 inline void clear(JNIEnv* env);
 inline jbyteArray bytes(JNIEnv* env, const char* data, size_t size);
 
-inline jclass targets_class = nullptr;
+// A class of the package during a call from the library, or null without its class loader.
+// References to the classes are weak, because a class loader that has loaded a native library is
+// collected, and its library unloaded, only without other references to its classes. Another class
+// loader can load the library afterwards.
+class Class {
+ public:
+  Class(JNIEnv* env, jweak of) : env_(env), class_(static_cast<jclass>(env->NewLocalRef(of))) {}
+  Class(const Class&) = delete;
+  Class& operator=(const Class&) = delete;
+  ~Class() { env_->DeleteLocalRef(class_); }
+  operator jclass() const { return class_; }
+
+ private:
+  JNIEnv* env_;
+  jclass class_;
+};
+
+inline jweak targets_class = nullptr;
 inline jmethodID transfer_method = nullptr;
 inline jmethodID event_method = nullptr;
 inline jmethodID accepts_method = nullptr;
@@ -26,7 +42,7 @@ enum SessionFn { kAccepts, kTimeout, kPrefetch, kFetch, kComplete, kInvalidate, 
 inline bool load_session(JNIEnv* e) {
   jclass found = e->FindClass("org/poprt/RawTargets");
   if (!found) return false;
-  targets_class = static_cast<jclass>(e->NewGlobalRef(found));
+  targets_class = e->NewWeakGlobalRef(found);
   transfer_method = e->GetStaticMethodID(found, "transfer", "(JILjava/nio/ByteBuffer;)I");
   event_method = e->GetStaticMethodID(found, "event", "(JI)V");
   accepts_method = e->GetStaticMethodID(found, "accepts", "(J[BZ[I)Z");
@@ -42,8 +58,9 @@ int32_t transfer(void* data, size_t size, void* user_data) {
   if (!e) return 1;  // the virtual machine is ending
   jobject buffer = e->NewDirectByteBuffer(data, static_cast<jlong>(size));
   jint answer = 1;
-  if (buffer)
-    answer = e->CallStaticIntMethod(targets_class, transfer_method, number(user_data),
+  const Class targets(e, targets_class);
+  if (buffer && targets)
+    answer = e->CallStaticIntMethod(targets, transfer_method, number(user_data),
                                     static_cast<jint>(which), buffer);
   if (e->ExceptionCheck()) answer = 1;
   clear(e);
@@ -55,7 +72,9 @@ template <SessionFn which>
 void event(void* user_data) {
   JNIEnv* e = env();
   if (!e) return;
-  e->CallStaticVoidMethod(targets_class, event_method, number(user_data), static_cast<jint>(which));
+  const Class targets(e, targets_class);
+  if (targets)
+    e->CallStaticVoidMethod(targets, event_method, number(user_data), static_cast<jint>(which));
   clear(e);
 }
 
@@ -67,10 +86,11 @@ inline int32_t accepts(const char* name, int32_t is_output, const uint32_t* prog
   const auto count = static_cast<jsize>(program_count);
   jintArray list = text ? e->NewIntArray(count) : nullptr;
   jboolean answer = JNI_FALSE;
-  if (list) {
-    const std::vector<jint> indices(programs, programs + program_count);
-    e->SetIntArrayRegion(list, 0, count, indices.data());
-    answer = e->CallStaticBooleanMethod(targets_class, accepts_method, number(user_data), text,
+  const Class targets(e, targets_class);
+  if (list && targets) {
+    static_assert(sizeof(jint) == sizeof(uint32_t));
+    e->SetIntArrayRegion(list, 0, count, reinterpret_cast<const jint*>(programs));
+    answer = e->CallStaticBooleanMethod(targets, accepts_method, number(user_data), text,
                                         static_cast<jboolean>(is_output != 0), list);
   }
   if (e->ExceptionCheck()) answer = JNI_FALSE;
@@ -84,7 +104,8 @@ inline void timeout(const char* queue, void* user_data) {
   JNIEnv* e = env();
   if (!e) return;
   jbyteArray text = bytes(e, queue, std::strlen(queue));
-  if (text) e->CallStaticVoidMethod(targets_class, timeout_method, number(user_data), text);
+  const Class targets(e, targets_class);
+  if (text && targets) e->CallStaticVoidMethod(targets, timeout_method, number(user_data), text);
   clear(e);
   e->DeleteLocalRef(text);
 }

@@ -95,12 +95,20 @@ final class NativeLibrary {
     }
   }
 
-  /** Adds the folder to the error, which is only "failed to map" if the file system is noexec. */
+  /**
+   * Adds the remedy to the error: a virtual machine loads a library for one class loader only, and
+   * the message is only "failed to map" if the file system is noexec.
+   */
   private static UnsatisfiedLinkError explained(UnsatisfiedLinkError e, Path folder) {
+    boolean twice = String.valueOf(e.getMessage()).contains("another classloader");
     UnsatisfiedLinkError better =
         new UnsatisfiedLinkError(
-            e.getMessage() + " (unpacked in " + folder + "; where the file system does not allow to execute files, name"
-                + " another folder with -D" + CACHE + "=DIR)");
+            e.getMessage()
+                + (twice
+                    ? " (two applications share the libraries if poprt's jar is on the class path of their server instead of in each"
+                        + " application; after a redeployment, the garbage collector must have removed the old application)"
+                    : " (unpacked in " + folder + "; where the file system does not allow to execute files, name"
+                        + " another folder with -D" + CACHE + "=DIR)"));
     better.initCause(e);
     return better;
   }
