@@ -3,6 +3,7 @@
 
 #include <jni.h>
 
+#include <new>
 #include <string>
 #include <vector>
 
@@ -42,14 +43,35 @@ inline void raise(JNIEnv* env, poprt_error* error) {
   if (thrown && !env->ExceptionCheck()) env->Throw(thrown);
 }
 
+// Resizes a string or vector. Returns false with an OutOfMemoryError pending.
+template <class Container>
+bool resize(JNIEnv* env, Container& to, jsize size) {
+  try {
+    to.resize(static_cast<size_t>(size));
+    return true;
+  } catch (const std::bad_alloc&) {
+    env->ThrowNew(env->FindClass("java/lang/OutOfMemoryError"), "out of native memory");
+    return false;
+  }
+}
+
+// Copies bytes to a string. Returns false with an exception pending.
+inline bool read_text(JNIEnv* env, jbyteArray from, std::string& to) {
+  if (!resize(env, to, env->GetArrayLength(from))) return false;
+  env->GetByteArrayRegion(from, 0, static_cast<jsize>(to.size()),
+                          reinterpret_cast<jbyte*>(to.data()));
+  return true;
+}
+
 // A long[], on the stack unless it is long.
 class Longs {
  public:
+  // Returns null with an exception pending.
   const void* read(JNIEnv* env, jlongArray array) {
     const jsize n = env->GetArrayLength(array);
     jlong* to = few_;
     if (n > kFew) {
-      many_.resize(static_cast<size_t>(n));
+      if (!resize(env, many_, n)) return nullptr;
       to = many_.data();
     }
     env->GetLongArrayRegion(array, 0, n, to);

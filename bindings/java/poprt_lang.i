@@ -16,6 +16,19 @@
 #include "poprt_jni.h"
 %}
 
+// The C ABI throws nothing, but the code around it allocates memory.
+%exception {
+  try {
+    $action
+  } catch (const std::bad_alloc&) {
+    SWIG_JavaThrowException(jenv, SWIG_JavaOutOfMemoryError, "out of native memory");
+    return $null;
+  } catch (const std::exception& e) {
+    SWIG_JavaThrowException(jenv, SWIG_JavaRuntimeException, e.what());
+    return $null;
+  }
+}
+
 %typemap(jni) const char* "jbyteArray"
 %typemap(jtype) const char* "byte[]"
 %typemap(jstype) const char* "String"
@@ -26,8 +39,7 @@
     SWIG_JavaThrowException(jenv, SWIG_JavaNullPointerException, "null string");
     return $null;
   }
-  text.resize(static_cast<size_t>(jenv->GetArrayLength($input)));
-  jenv->GetByteArrayRegion($input, 0, static_cast<jsize>(text.size()), reinterpret_cast<jbyte*>(&text[0]));
+  if (!poprt_jni::read_text(jenv, $input, text)) return $null;
   $1 = const_cast<char*>(text.c_str());
 }
 %typemap(freearg) const char* ""
@@ -71,6 +83,7 @@
     return $null;
   }
   $1 = longs.read(jenv, $input);
+  if (!$1) return $null;
 }
 %typemap(freearg) poprt_values values ""
 %typemap(argout) poprt_values values ""
