@@ -259,6 +259,115 @@ TEST_F(Cache, TheFolderIsTheOptionsElseTheEnvironments) {
   fs::current_path(was);
 }
 
+// -- Generators -----------------------------------------------------------------------------------
+
+class GeneratorCache : public Cache {
+ protected:
+  GeneratorCache() : model(folder + "/model"), cache(folder + "/cache") {}
+
+  // Copies a folder of tests/data/generation.
+  void copy(const std::string& name) {
+    fs::remove_all(model);
+    fs::copy(std::string(POPRT_TEST_DATA) + "/generation/" + name, model);
+  }
+  void write(const std::string& file, const std::string& from, const std::string& to) const {
+    std::string text = bytes(model + "/" + file);
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << text;
+    text.replace(at, from.size(), to);
+    std::ofstream(model + "/" + file, std::ios::binary) << text;
+  }
+
+  static poprt_generator_options plain_generator() {
+    poprt_generator_options o = {};
+    o.struct_size = sizeof o;
+    o.threads = 1;
+    return o;
+  }
+  // The caller frees the generator.
+  poprt_generator* make(poprt_generator_options o = plain_generator(),
+                        const std::string& path = "") const {
+    poprt_compile_options how = plain();
+    how.enable_engine_caching = 1;
+    how.cache_path = cache.c_str();
+    poprt_compiler* compiler = nullptr;
+    EXPECT_EQ(message_for(poprt_compiler_create(&how, &compiler)), "ok");
+    o.compiler = compiler;
+    poprt_generator* generator = nullptr;
+    EXPECT_EQ(message_for(poprt_generator_create(path.empty() ? model.c_str() : path.c_str(), &o,
+                                                 &generator)),
+              "ok");
+    poprt_compiler_free(compiler);
+    return generator;
+  }
+  size_t count_after(const poprt_generator_options& o, const std::string& path = "") const {
+    poprt_generator_free(make(o, path));
+    return files(cache).size();
+  }
+
+  const std::string model, cache;
+};
+
+TEST_F(GeneratorCache, CompilesAFileForEachOptionThatChangesTheGenerator) {
+  EXPECT_EQ(message_for(poprt_log_set_level("OFF")), "ok");
+  copy("optimum");
+  const std::function<void(poprt_generator_options&)> changes[] = {
+      [](auto&) {}, [](auto& o) { o.slots = 2; }, [](auto& o) { o.max_length = 16; },
+      [](auto& o) { o.prefill = 8; }, [](auto& o) { o.cache_precision = "int8"; }};
+  for (size_t i = 0; i < std::size(changes); i++) {
+    poprt_generator_options o = plain_generator();
+    changes[i](o);
+    EXPECT_EQ(count_after(o), i + 1);
+    EXPECT_EQ(count_after(o), i + 1) << "the file is found again";
+  }
+  poprt_generator_options o = plain_generator();
+  o.slots = 2;
+  poprt_generator* generator = make(o);
+  EXPECT_EQ(poprt_generator_slots(generator), 2);
+  poprt_generator_free(generator);
+  o = plain_generator();
+  o.max_length = 16;
+  generator = make(o);
+  EXPECT_EQ(poprt_generator_max_length(generator), 16);
+  poprt_generator_free(generator);
+}
+
+// The tokens that end a text are part of the executable.
+TEST_F(GeneratorCache, CompilesAFileForEachConfiguration) {
+  EXPECT_EQ(message_for(poprt_log_set_level("OFF")), "ok");
+  copy("genai");
+  const auto length = [&] {
+    poprt_generator* generator = make();
+    poprt_sequence* sequence = nullptr;
+    EXPECT_EQ(message_for(poprt_generator_new_sequence(generator, &sequence)), "ok");
+    for (const int64_t token : {6, 42, 26})
+      EXPECT_EQ(message_for(poprt_sequence_append(sequence, token)), "ok");
+    EXPECT_EQ(message_for(poprt_sequence_set_option(sequence, "max_new_tokens", 8)), "ok");
+    EXPECT_EQ(message_for(poprt_sequence_start(sequence)), "ok");
+    int64_t token = 0;
+    int count = -1;
+    while (token >= 0 && count < 9) {
+      EXPECT_EQ(message_for(poprt_sequence_next(sequence, -1, &token)), "ok");
+      count++;
+    }
+    poprt_sequence_free(sequence);
+    poprt_generator_free(generator);
+    return count;
+  };
+  write("genai_config.json", "\"eos_token_id\": 7", "\"eos_token_id\": 52");
+  EXPECT_EQ(length(), 8);
+  write("genai_config.json", "\"eos_token_id\": 52", "\"eos_token_id\": 24");
+  EXPECT_LT(length(), 4) << "the third token is 24";
+  EXPECT_EQ(files(cache).size(), 2u);
+}
+
+TEST_F(GeneratorCache, AFolderWithAnEncoderHasOneFileUnderAllPaths) {
+  EXPECT_EQ(message_for(poprt_log_set_level("OFF")), "ok");
+  copy("t5");
+  EXPECT_EQ(count_after(plain_generator()), 1u);
+  EXPECT_EQ(count_after(plain_generator(), model + "/../model"), 1u);
+}
+
 // -- Steps of a call ------------------------------------------------------------------------------
 
 struct Steps {

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/shape.h"
 #include "codecs/sha256.h"
@@ -39,6 +40,7 @@ std::vector<poprt_option> result_options(const poprt_compile_options& o) {
     // batches_per_step is stored separately from the program, unless the compiler checks that
     // pipeline stages divide it.
     if (name == "batches_per_step") return !pipelined;
+    if (name == kGenerationOption) return false;
     const OptionRow* row = find_option(name);
     // The opset only concerns the converted ONNX file, and the contents of libraries are hashed
     // instead of their paths.
@@ -47,6 +49,17 @@ std::vector<poprt_option> result_options(const poprt_compile_options& o) {
                            "estimate_target"});
   });
   return list;
+}
+
+// Returns the value of an option as the key has it. The options of a generator contain the paths of
+// the encoder's files. The key has the hashes of these files instead (compile_generation()), so
+// that one folder has one key under all of its paths.
+std::string value_in_key(const poprt_option& option) {
+  if (option.name != std::string_view(kGenerationOption)) return option.value;
+  nlohmann::json json = parse_json(option.value);
+  if (const auto encoder = json.find("encoder"); encoder != json.end())
+    for (const char* file : {"model", "first"}) encoder->erase(file);
+  return json_text(json);
 }
 
 // Returns a text for users that names every option that influences the executable. Callbacks do not
@@ -76,7 +89,7 @@ std::string describe(const poprt_compile_options& o) {
   if (o.variable_weights) s += ", variable weights";
   if (o.strict) s += ", strict";
   for (const poprt_option& option : result_options(o))
-    s += fmt::format(", {} [{}]", option.name, option.value);
+    s += fmt::format(", {} [{}]", option.name, value_in_key(option));
   return s;
 }
 
@@ -129,10 +142,11 @@ runtime::CacheKey cache_key(const poprt_compile_options& options, const std::str
     for (const char* n : std::span(list, count)) hash.add_sized(n);
   }
   for (const poprt_option& option : result_options(options)) {
-    hash.add_sized(option.name).add_sized(option.value);
-    // Hash the contents of the file instead of its path. Reading it later reports a missing file.
+    hash.add_sized(option.name).add_sized(value_in_key(option));
+    // The contents of a file may change under the same path. Reading it later reports a missing
+    // file.
     std::error_code missing;
-    if (std::string_view(option.name) == "data_preprocess" &&
+    if (is_among(option.name, {"data_preprocess", "calibration_labels"}) &&
         std::filesystem::exists(option.value, missing))
       hash.add_sized(MappedFile::open(option.value)->bytes());
   }
