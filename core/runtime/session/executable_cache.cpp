@@ -16,7 +16,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/temporaries.h"
+#include "popef/error.h"
 #include "popef/model.h"
+#include "popef/types.h"
 #include "popef/writer.h"
 #include "runtime/session/popef_file.h"
 
@@ -186,11 +188,32 @@ std::shared_ptr<const Model> ExecutableCache::find(const CacheKey& key) const {
   }
 }
 
+namespace {
+
+// Returns an input or output whose type PopEF cannot describe, or null.
+const program::Anchor* anchor_without_type(const program::Program& program) {
+  for (const auto* anchors : {&program.inputs, &program.outputs})
+    for (const program::Anchor& a : *anchors) try {
+        static_cast<void>(popef::data_type_of(a.dtype));
+      } catch (const popef::SizeError&) {
+        return &a;
+      }
+  return nullptr;
+}
+
+}  // namespace
+
 void ExecutableCache::store(const CacheKey& key,
                             std::span<const std::byte> payload) const noexcept {
   try {
-    fs::create_directories(folder_);
     const program::LoadedProgram loaded = program::read_executable(payload, nullptr);
+    // The user cannot act on it, so it is not a warning.
+    if (const program::Anchor* a = anchor_without_type(loaded.program)) {
+      log().info("'{}' is not cached, because PopEF has no data type for {} of '{}'", key.name,
+                 dtype_name(a->dtype), a->name);
+      return;
+    }
+    fs::create_directories(folder_);
     popef::FileWriter writer(path_of(key).string());
     writer.write(make_metadata(key.name, loaded.program));
     const std::string note_text = note(key, content_checksum(payload));
