@@ -21,6 +21,15 @@ std::atomic<pid_t> process_now{0};
 
 void note_process() noexcept { process_now.store(::getpid(), std::memory_order_relaxed); }
 
+// The library is initialized before a thread calls it. A static variable of this_process() would be
+// initialized by the first call: a process that is forked meanwhile by another thread waits for the
+// end of that initialization forever.
+[[maybe_unused]] const bool noted = [] {
+  // If it fails for lack of memory, the number stays 0, and each call gets it from the system.
+  if (::pthread_atfork(nullptr, nullptr, note_process) == 0) note_process();
+  return true;
+}();
+
 struct Word {
   pid_t process;
   uint64_t waiting;
@@ -46,15 +55,8 @@ int64_t now_ns() noexcept {
 }  // namespace
 
 pid_t this_process() noexcept {
-  static const bool noted = [] {
-    note_process();
-    // If it fails for lack of memory, a child compares with its parent's number and waits as
-    // before.
-    static_cast<void>(::pthread_atfork(nullptr, nullptr, note_process));
-    return true;
-  }();
-  static_cast<void>(noted);
-  return process_now.load(std::memory_order_relaxed);
+  const pid_t known = process_now.load(std::memory_order_relaxed);
+  return known != 0 ? known : ::getpid();  // 0: an initializer of another file calls it
 }
 
 bool ForkMutex::try_lock() noexcept {
