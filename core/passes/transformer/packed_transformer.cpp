@@ -126,7 +126,6 @@ class Packing {
   // Whether an unpacked value has each sequence in its own row: [items, longest, ...].
   bool has_sequences(const Value* v) const;
   Unpacked& unpacked(Node& at, Value* v);
-  Unpacked& unpack(Node& at, Value* v);  // by a node, unless it is unpacked already
   Value* repacked(Node& at, Value* v);
   Value* packed_again(Node& at, Value* sequences, const Shape& shape);
   Value* reference(Node& at, size_t rank);
@@ -260,29 +259,16 @@ bool Packing::has_sequences(const Value* v) const {
 }
 
 Packing::Unpacked& Packing::unpacked(Node& at, Value* v) {
-  // A Reshape costs nothing, and the pattern of attention needs it.
-  std::vector<Value*> reshapes;  // the last one first
-  const auto is_matrix = [&](const Value* of) {
-    const auto found = packed_.find(of);
-    return found != packed_.end() && found->second == Tokens::matrix;
-  };
-  for (const Node* made = v->producer(); !unpacked_.contains(v) && made && is_matrix(v) &&
-                                         made->is("Reshape") && is_matrix(made->input(0));
-       made = v->producer()) {
-    reshapes.push_back(v);
-    v = made->input(0);
-  }
-  Unpacked* made = &unpack(at, v);
-  for (auto it = reshapes.rbegin(); it != reshapes.rend(); ++it) {
-    const Axes axes = *reshaped_axes(made->axes, (*it)->shape());
-    made = &(unpacked_[*it] = {reshaped(at, made->value, shape_of(axes, now_)), axes});
-  }
-  return *made;
-}
-
-Packing::Unpacked& Packing::unpack(Node& at, Value* v) {
   if (const auto found = unpacked_.find(v); found != unpacked_.end()) return found->second;
   const bool matrix = packed_.at(v) == Tokens::matrix;
+  Node* made = v->producer();
+  // A Reshape costs nothing, and the pattern of attention needs it.
+  if (made && matrix && made->is("Reshape") && packed_.contains(made->input(0)) &&
+      packed_.at(made->input(0)) == Tokens::matrix) {
+    const Axes axes = *reshaped_axes(unpacked(at, made->input(0)).axes, v->shape());
+    Value* from = unpacked_.at(made->input(0)).value;
+    return unpacked_[v] = {reshaped(at, from, shape_of(axes, now_)), axes};
+  }
   const auto tail = static_cast<int64_t>(v->shape().size()) - (matrix ? 2 : 1);
   const std::vector<Value*> inputs{v, info_};
   Value* sequences = insert_graphcore(at, "Unpack", inputs,

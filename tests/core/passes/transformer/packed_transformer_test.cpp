@@ -70,24 +70,6 @@ TEST(PackedTransformer, ItemsMayBeShorterThanRows) {
   EXPECT_EQ(g->find("y")->shape(), (Shape{kItems, 5, kPackHidden}));
 }
 
-// A recursion for each Reshape would exceed the stack.
-TEST(PackedTransformer, AVeryLongChainOfReshapesIsUnpackedAtItsBeginning) {
-  std::string text = transformer({bert_embedding(), chain_mask(), added()});
-  const std::string reshape = "%q2 = Reshape(%q1, %heads)\n";
-  const size_t at = text.find(reshape);
-  ASSERT_NE(at, text.npos);
-  constexpr int kReshapes = 100'000;
-  std::string chain = "%r0 = Reshape(%q1, %heads)\n";
-  for (int i = 1; i < kReshapes; i++)
-    chain += fmt::format("%r{} = Reshape(%r{}, %heads)\n", i, i - 1);
-  chain += fmt::format("%q2 = Reshape(%r{}, %heads)\n", kReshapes - 1);
-  const auto packed = parsed(text.replace(at, reshape.size(), chain));
-  const std::vector<passes::PassCall> calls{packed_call("8")};
-  passes::run_passes(*packed, calls);
-  EXPECT_EQ(count_of(*packed, "Unpack"), 5u);
-  EXPECT_GE(count_of(*packed, "Reshape"), static_cast<size_t>(kReshapes));
-}
-
 TEST(PackedTransformer, PositionIdsAsInput) {
   expect_as_alone(transformer({position_ids_embedding(), chain_mask(), added()}), "8", {8, 7, 1});
 }
