@@ -124,7 +124,7 @@ class MisuseTest extends Scenarios {
       Map<String, Object> inputs = new HashMap<>();
       inputs.put("x", null);
       assertEquals(
-          "input 'x': expected an array, a number, a buffer or a Tensor, given null",
+          "input 'x': expected an array, a buffer or a Tensor, given null",
           assertThrows(IllegalArgumentException.class, () -> runner.run(inputs)).getMessage());
       Object rows = new float[][] {null, {1, 2}};
       assertEquals(

@@ -25,7 +25,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.poprt.Anchor;
 import org.poprt.Bindings;
 import org.poprt.CompilerOptions;
-import org.poprt.DataType;
 import org.poprt.DeviceManager;
 import org.poprt.ErrorCode;
 import org.poprt.Executable;
@@ -730,23 +729,6 @@ class RunTest extends Scenarios {
       assertThrows(IllegalArgumentException.class, () -> Tensor.of(ten, shape));
     assertArrayEquals(new long[] {0, 1L << 62, 1L << 62}, Tensor.of(ten, 0, 1L << 62, 1L << 62).shape());
     assertArrayEquals(new long[] {1L << 62, 1}, Tensor.of(ten, 1L << 62, 1).shape());
-  }
-
-  @Test
-  void aNumberIsAScalar() {
-    Object[] numbers = {1.5f, 2.5, (byte) 3, (short) 4, 5, 6L, true};
-    DataType[] types = {
-      DataType.F32, DataType.F64, DataType.S8, DataType.S16, DataType.S32, DataType.S64, DataType.BOOL
-    };
-    for (int i = 0; i < numbers.length; i++) {
-      Tensor scalar = Tensor.of(numbers[i]);
-      assertEquals(types[i], scalar.dataType());
-      assertEquals(0, scalar.shape().length);
-      assertEquals(1, scalar.buffer().remaining());
-    }
-    assertEquals(1.5f, ((FloatBuffer) Tensor.of((Object) 1.5f).buffer()).get(0));
-    assertThrows(
-        IllegalArgumentException.class, () -> Tensor.of(new java.math.BigInteger("1")));
   }
 
   @Test

@@ -202,8 +202,8 @@ public class ModelRunner implements AutoCloseable {
    * Runs the model into new memory for as many rows as the inputs have. If there is an output
    * NAME:shape, output NAME only contains the real part.
    *
-   * @param inputs by name: a {@link Tensor}, an array such as {@code float[][]}, a {@code Float} or
-   *     another number for a scalar, or a buffer, whose shape is not checked
+   * @param inputs by name: a {@link Tensor}, an array such as {@code float[][]}, or a buffer, whose
+   *     shape is not checked
    * @return the outputs by name, in the model's order
    * @throws PoprtException as {@link #execute(Bindings)}; types and shapes are checked
    * @since 1.0
@@ -228,7 +228,7 @@ public class ModelRunner implements AutoCloseable {
   private void add(RawTensors tensors, String name, Object value, List<Object> kept) {
     if (value == null)
       throw new IllegalArgumentException(
-          "input '" + name + "': expected an array, a number, a buffer or a Tensor, given null");
+          "input '" + name + "': expected an array, a buffer or a Tensor, given null");
     boolean flat = value instanceof Buffer;
     Tensor tensor =
         value instanceof Tensor

@@ -1,6 +1,5 @@
 package org.poprt;
 
-import java.lang.invoke.MethodType;
 import java.lang.reflect.Array;
 import java.nio.Buffer;
 import java.nio.ByteBuffer;
@@ -63,16 +62,13 @@ public final class Tensor {
    * dimensions. Its elements are copied.
    *
    * @param array of float, double, byte, short, int, long or boolean, in any number of dimensions;
-   *     the last dimension of complex numbers has two elements; or, for a scalar, a {@code Float},
-   *     {@code Double}, {@code Byte}, {@code Short}, {@code Integer}, {@code Long} or {@code
-   *     Boolean}; or a buffer of a scalar, because the compiler selects this method for a buffer
-   *     without dimensions
+   *     the last dimension of complex numbers has two elements; or a buffer of a scalar, because the
+   *     compiler selects this method for a buffer without dimensions
    * @return the tensor
    * @throws IllegalArgumentException if it is not such an array, or its rows differ in length
    */
   public static Tensor of(Object array) {
     Objects.requireNonNull(array, "array");
-    if (array instanceof Number || array instanceof Boolean) return scalar(array);
     if (array instanceof Buffer) return of((Buffer) array, new long[0]);
     int rank = 0;
     Class<?> type = array.getClass();
@@ -96,16 +92,6 @@ public final class Tensor {
     put(array, shape, 0, bytes);
     bytes.flip();
     return new Tensor(typeOf(type), shape, view(typeOf(type), bytes));
-  }
-
-  private static Tensor scalar(Object value) {
-    Class<?> type = MethodType.methodType(value.getClass()).unwrap().returnType();
-    if (!type.isPrimitive())
-      throw new IllegalArgumentException(
-          "expected a number of a primitive type, given " + value.getClass().getSimpleName());
-    Object one = Array.newInstance(type, 1);
-    Array.set(one, 0, value);
-    return new Tensor(typeOf(type), new long[0], of(one).buffer);
   }
 
   private static int bytesOf(Class<?> type) {
