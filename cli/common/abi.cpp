@@ -115,23 +115,11 @@ std::pair<std::string, std::string> split_pair(const std::string& word, const st
   return {word.substr(0, at), word.substr(at + 1)};
 }
 
-size_t shapes_separator(std::string_view word) {
-  const size_t first = word.find('='), last = word.rfind('=');
-  if (first == last) return first;
-  const std::string_view name = word.substr(0, last), shapes = word.substr(last + 1);
-  const bool is_name = !name.ends_with('=') && name.find(' ') == std::string_view::npos;
-  const bool are_shapes =
-      !shapes.empty() && shapes.find_first_not_of("0123456789,/[] ") == std::string_view::npos;
-  return is_name && are_shapes ? last : first;
-}
-
 std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words) {
   std::vector<NamedShape> out;
   for (const std::string& word : words) {
-    split_pair(word, "--input_shape");  // throws without a name or a value
-    const size_t at = shapes_separator(word);
-    const std::string dims = word.substr(at + 1);
-    NamedShape named{word.substr(0, at), {}};
+    auto [name, dims] = split_pair(word, "--input_shape");
+    NamedShape named{std::move(name), {}};
     const char *p = dims.data(), *end = dims == "[]" ? p : p + dims.size();
     while (p < end) {
       int64_t d = 0;

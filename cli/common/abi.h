@@ -97,11 +97,6 @@ void check_input_names(const std::vector<std::string>& names, const std::string&
                        bool allow_links);
 // Splits "NAME=VALUE" at the first '='. Throws Usage with the name of the option.
 std::pair<std::string, std::string> split_pair(const std::string& word, const std::string& option);
-// The place of the '=' in a word of --input_shape, as in the library: the last one, so that names
-// may contain '=' except at their end. A word with blanks consists of words that were not separated, as in
-// "x=2,4 y=3"; then it is the first one, and the error is about the shape of x. npos if there is
-// none.
-size_t shapes_separator(std::string_view word);
 
 // The fields of poprt_compile_options that commands share, with the memory that they point to.
 struct CompileSettings {

@@ -139,46 +139,29 @@ void check_pack_args(std::string_view lines) {
            "`pack_args`: expected max_valid_num=N segment_max_size=N, found no {}", key);
 }
 
-size_t shapes_separator(std::string_view word) {
-  const size_t first = word.find('='), last = word.rfind('=');
-  if (first == last) return first;
-  const std::string_view name = word.substr(0, last), shapes = word.substr(last + 1);
-  const bool is_name = !name.ends_with('=') && name.find(' ') == std::string_view::npos;
-  const bool are_shapes =
-      !shapes.empty() && shapes.find_first_not_of("0123456789,/[] ") == std::string_view::npos;
-  return is_name && are_shapes ? last : first;
-}
-
-namespace {
-
-// Parses shapes with / in between. A scalar, which is written as [], has no dimensions.
-std::optional<std::vector<std::vector<int64_t>>> read_shapes(std::string_view text) {
+std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::string_view word) {
+  const size_t at = word.find('=');
   std::vector<std::vector<int64_t>> shapes(1);
-  if (trimmed(text) == "[]") return shapes;
-  for (std::string_view rest = text;;) {
+  // A scalar has no dimensions.
+  if (at != std::string_view::npos && at > 0 && trimmed(word.substr(at + 1)) == "[]")
+    return {std::string(word.substr(0, at)), std::move(shapes)};
+  bool good = at != std::string_view::npos && at > 0 && at + 1 < word.size();
+  for (std::string_view rest = good ? word.substr(at + 1) : ""; good;) {
     const size_t end = std::min(rest.find_first_of(",/"), rest.size());
     const auto size = parse_number<int64_t>(trimmed(rest.substr(0, end)));
-    if (!size || *size < 0) return std::nullopt;
-    shapes.back().push_back(*size);
-    if (end == rest.size()) return shapes;
+    good = size && *size >= 0;
+    shapes.back().push_back(size.value_or(0));
+    if (end == rest.size()) break;
     if (rest[end] == '/') shapes.emplace_back();
     rest.remove_prefix(end + 1);
   }
-}
-
-}  // namespace
-
-std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::string_view word) {
-  const size_t at = shapes_separator(word);
-  auto shapes =
-      at == std::string_view::npos || at == 0 ? std::nullopt : read_shapes(word.substr(at + 1));
-  if (!shapes)
+  if (!good)
     fail(ErrorCode::invalid_argument,
          "`input_shape`: expected NAME=d0,d1,... with sizes of at least 0, [] for a number, or "
          "several such "
          "shapes with / in between, found '{}'",
          word);
-  return {std::string(word.substr(0, at)), std::move(*shapes)};
+  return {std::string(word.substr(0, at)), std::move(shapes)};
 }
 
 void check_serialized(std::string_view option, std::string_view word) {

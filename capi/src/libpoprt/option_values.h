@@ -39,12 +39,6 @@ std::pair<std::string_view, std::string_view> split_pair(std::string_view word,
                                                          std::string_view option);
 // Parses NAME=d0,d1,... with one or several shapes, separated by slashes.
 std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::string_view word);
-
-// The place of the '=' between the name and the shapes: the last one, so that names may contain
-// '=' except at their end. Words that were not separated, as in "x=2,4 y=3", have blanks; then it
-// is the first one, and the error is about the shape of x. npos if there is none.
-size_t shapes_separator(std::string_view word);
-
 // Checks lines of KEY=VAL of pack_args: keys are known and unique, required keys are present, and
 // sizes are positive numbers.
 void check_pack_args(std::string_view lines);
