@@ -9,7 +9,6 @@
 #include "base/log_level.h"
 #include "common/arguments.h"
 #include "common/json.h"
-#include "common/size_text.h"
 #include "common/standard_streams.h"
 #include "common/written_files.h"
 #include "compiler/chip_options.h"
@@ -120,7 +119,7 @@ void print(const AutoShardArguments& a, const Found& found) {
     return;
   }
   for (size_t i = 0; i < c.bytes.size(); i++)
-    fmt::print("IPU {}: {}, {}\n", i, size_text(c.bytes[i]),
+    fmt::print("IPU {}: {:.1f} MB, {}\n", i, static_cast<double>(c.bytes[i]) / 1e6,
                c.cuts[i].empty() ? std::string("the rest")
                                  : fmt::format("cut at {}", fmt::join(c.cuts[i], ", ")));
   if (!a.target.empty())

@@ -8,7 +8,6 @@
 
 #include "common/arguments.h"
 #include "common/json.h"
-#include "common/size_text.h"
 #include "exec/commands.h"
 #include "runtime/session/executable_cache.h"
 
@@ -38,6 +37,14 @@ std::string model_of(const runtime::CacheEntry& entry) {
     return {};
   }
   return poprt_executable_name(Executable(opened).get());
+}
+
+std::string size_text(uint64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  if (bytes < 1000000) return fmt::format("{:.1f} kB", size / 1e3);
+  return bytes < 1000000000 ? fmt::format("{:.1f} MB", size / 1e6)
+                            : fmt::format("{:.1f} GB", size / 1e9);
 }
 
 // Returns the time since `then`, such as "3 days ago".

@@ -212,7 +212,7 @@ void fix_both_shapes(ir::Graph& source, ir::Graph& other, const CompileSettings&
   const auto fix = [&](ir::Graph& graph, const std::vector<std::string>& own) {
     CompileSettings known = settings;
     std::erase_if(known.input_shape, [&](const std::string& word) {
-      const std::string name = word.substr(0, shapes_separator(word));
+      const std::string name = split_pair(word, "--input_shape").first;
       return std::ranges::count(own, name) == 0 && std::ranges::count(all, name) > 0;
     });
     fix_shapes(graph, known);

@@ -12,7 +12,6 @@
 #include "common/check_report.h"
 #include "common/progress.h"
 #include "common/scripts.h"
-#include "common/size_text.h"
 #include "common/temporary_folder.h"
 #include "poprt/convert.h"
 #include "poprt/executable_path.h"
@@ -61,7 +60,7 @@ void check_shape_names(const GivenOptions& given, const std::string& input) {
   std::vector<std::string> names;
   std::istringstream words(given.joined("input_shape"));
   for (std::string word; std::getline(words, word);)
-    names.push_back(word.substr(0, shapes_separator(word)));
+    names.push_back(word.substr(0, word.find('=')));
   check_input_names(names, input, given.has("allow_symlinks"));
 }
 
@@ -119,7 +118,8 @@ void convert_and_compile(const GivenOptions& given) {
     bar.finish();
     replaced.commit();
     written.keep(writes);
-    fmt::print("executable: {} ({})\n", popef, size_text(fs::file_size(popef)));
+    fmt::print("executable: {} ({:.1f} MB)\n", popef,
+               static_cast<double>(fs::file_size(popef)) / 1e6);
   }
   made.keep();
   if (!given.has("run")) return;

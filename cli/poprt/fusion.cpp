@@ -8,7 +8,6 @@
 #include "common/arguments.h"
 #include "common/check_report.h"
 #include "common/scripts.h"
-#include "common/size_text.h"
 #include "common/temporary_folder.h"
 #include "poprt/convert.h"
 #include "poprt/executable_path.h"
@@ -57,7 +56,8 @@ void Fusion::run() {
   const Executable executable = compile();
   if (!popef.empty()) {
     check(poprt_executable_save(executable.get(), popef.c_str()));
-    fmt::print("executable: {} ({})\n", popef, size_text(fs::file_size(popef)));
+    fmt::print("executable: {} ({:.1f} MB)\n", popef,
+               static_cast<double>(fs::file_size(popef)) / 1e6);
   }
   if (!given_.has("run")) return;
   const Runner runner = make_runner(executable.get(), {});

@@ -18,7 +18,7 @@ class AutoShard(CommandTest):
 
     def test_a_model_is_cut_for_two(self):
         printed = self.succeeds("-i", "d.onnx", "--num_ipus", "2", "--runs", "20")
-        self.assertRegex(printed, r"IPU 0: [0-9.]+ kB, cut at .+\nIPU 1: [0-9.]+ kB, the rest\nLatency: [0-9.]+ ms\nThroughput: ")
+        self.assertRegex(printed, r"IPU 0: [0-9.]+ MB, cut at .+\nIPU 1: [0-9.]+ MB, the rest\nLatency: [0-9.]+ ms\nThroughput: ")
         self.assertTrue(os.path.exists(self.path("d.auto_sharded.onnx")))
         self.succeeds("-i", "d.auto_sharded.onnx", "--output", "two.popef", "--compiler_options", "num_ipus=2",
                       "virtual_graph_mode=manual", "enable_pipelining=True", "batches_per_step=4", command="poprt")

@@ -123,8 +123,8 @@ class Executables(Results):
         self.write("m.onnx", onnx.model([onnx.node("Add", ["x", "c"], ["y"])], [x], [y], [c]))
         stdout_text = self.succeeds("-i", "m.onnx", "--export_popef")
         size = os.path.getsize(self.path("executable.popef"))
-        self.assertEqual(stdout_text.splitlines()[1], f"executable: ./executable.popef ({size / 1e3:.1f} kB)")
-        self.assertIn("(20", stdout_text)
+        self.assertEqual(stdout_text.splitlines()[1], f"executable: ./executable.popef ({size / 1e6:.1f} MB)")
+        self.assertIn("(0.2 MB)", stdout_text)
 
 
 class OnlyLooked(Results):
@@ -216,7 +216,7 @@ class Fused(Results):
         self.assertEqual(sorted(self.tree()), ["a.onnx", "b.onnx", "c.yaml", "out", "out/model_fusion.optimized.onnx"])
         stdout_text = self.succeeds(*self.config(more="output_dir: out\n"), "--output", "f.popef")
         size = os.path.getsize(self.path("f.popef"))
-        self.assertEqual(stdout_text, f"{converted}executable: f.popef ({size / 1e3:.1f} kB)\n")
+        self.assertEqual(stdout_text, f"{converted}executable: f.popef ({size / 1e6:.1f} MB)\n")
 
     def test_each_has_a_comparison_of_its_own(self):
         converted, *logs = "model_fusion.optimized.onnx", "precision_compare.graph0.log", "precision_compare.graph1.log"
