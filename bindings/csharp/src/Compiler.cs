@@ -360,8 +360,9 @@ namespace Poprt
             return raw.show_file(onnxPath);
         }
 
-        /// <summary>How many inputs and outputs an ONNX file has of each type and shape, one line each. Variable
-        /// dimensions are 0. Since 1.0.</summary>
+        /// <summary>How many inputs and outputs an ONNX file has of each type and shape, one line each. A variable
+        /// dimension has its name, or ? if it has none. Shapes and the batch size of the options are applied. Since
+        /// 1.0.</summary>
         /// <param name="onnxPath">The ONNX model.</param>
         /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
         /// <exception cref="PoprtException">DataLoss: the file is damaged.</exception>

@@ -222,8 +222,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_file(
  * the file (embed_source) is compiled at other shapes with the options that the file records, and
  * only cache_path, load, custom_library_so_paths and the callbacks progress and stop may be given
  * (invalid_argument). The cache is cache_path, else POPXL_CACHE_DIR or POPART_CACHE_DIR, else
- * $XDG_CACHE_HOME/poprt (~/.cache/poprt). Errors: as poprt_executable_open, poprt_compiler_create and
- * poprt_compiler_compile_file; failed_precondition if a PopEF file without a source, or one of
+ * $XDG_CACHE_HOME/poprt (~/.cache/poprt). Errors: as poprt_executable_open, poprt_compiler_create
+ * and poprt_compiler_compile_file; failed_precondition if a PopEF file without a source, or one of
  * several shapes, should be compiled. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_load(const char* path,
                                                             const poprt_compile_options* options,
@@ -269,8 +269,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_convert_file(const poprt_co
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_show_file(const poprt_compiler* compiler,
                                                                const char* onnx_path,
                                                                poprt_string** out_text);
-/* How many inputs and outputs an ONNX file has of each type and shape, one line each. Variable
- * dimensions are 0. Errors: not_found (there is no such model); data_loss (the file is damaged);
+/* How many inputs and outputs an ONNX file has of each type and shape, one line each. A variable
+ * dimension has its name, or ? if it has none. Shapes and the batch size of the options are
+ * applied. Errors: not_found (there is no such model); data_loss (the file is damaged);
  * invalid_argument (the file is not ONNX, or the model is ill-formed). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_io_stat_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,

@@ -16,14 +16,26 @@ std::string describe_type(const ir::Value& v) {
                      v.type.has_shape ? "[" + shape + "]" : "unknown");
 }
 
+// Describes a container, whose kind has underscores: "sequence of f32[?,3]".
+static std::string describe_container(std::string kind, std::string_view element) {
+  std::ranges::replace(kind, '_', ' ');
+  return fmt::format("{} of {}", kind, element);
+}
+
 std::string describe_named_type(const ir::Value& v) {
+  if (const ir::Node* n = v.producer(); n && n->is("ContainerInput", "poprt")) {
+    ir::ValueType element;
+    element.dtype = static_cast<DType>(n->int_attr("element", 0));
+    element.has_shape = n->attributes.contains("shape");
+    if (element.has_shape) element = ir::ValueType::of(element.dtype, n->ints_attr("shape"));
+    return describe_container(n->string_attr("kind", "sequence"), ir::type_string(element));
+  }
   const auto& metadata = v.graph().metadata;
   if (const auto found = metadata.find(ir::kDeclaredContainer + v.name());
       found != metadata.end()) {  // "optional_sequence f32[?,3]"
     const size_t blank = found->second.find(' ');
-    std::string kind = found->second.substr(0, blank);
-    std::ranges::replace(kind, '_', ' ');
-    return fmt::format("{} of {}", kind, found->second.substr(blank + 1));
+    return describe_container(found->second.substr(0, blank),
+                              std::string_view(found->second).substr(blank + 1));
   }
   if (v.type.is_static() || !v.type.has_shape) return describe_type(v);
   std::string shape;

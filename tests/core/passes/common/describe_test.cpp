@@ -24,18 +24,23 @@ TEST(Describe, VariableDimensionsHaveTheirNames) {
 }
 
 TEST(Describe, ContainersAreInputsAtTheirPositions) {
-  const auto graph = parsed(R"(
+  // A real model gets its containers from the importer, and they have no operator.
+  const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
     input %x : f32[2]
     input %z : f32[3]
-    %s = poprt.ContainerInput() {kind = "sequence", position = 1}
-    %y = SequenceLength(%s)
+    %s : ? = poprt.ContainerInput() {kind = "sequence", position = 1}
+    %y : s64[] = SequenceLength(%s)
     output %y
-  )");
-  graph->metadata[ir::kDeclaredContainer + "s"] = "optional_sequence f32[?,3]";
+  })");
+  ir::Node& container = *graph->find("s")->producer();
+  container.attributes["element"] = static_cast<int64_t>(DType::f32);
+  container.attributes["shape"] = Shape{-1, 3};
+  graph->metadata[ir::kDeclaredContainer + "y"] = "optional_sequence f32[?,3]";
   std::vector<std::string> names;
   for (const ir::Value* v : passes::model_inputs(*graph)) names.push_back(v->name());
   EXPECT_EQ(names, (std::vector<std::string>{"x", "s", "z"}));
-  EXPECT_EQ(passes::describe_named_type(*graph->find("s")), "optional sequence of f32[?,3]");
+  EXPECT_EQ(passes::describe_named_type(*graph->find("s")), "sequence of f32[?,3]");
+  EXPECT_EQ(passes::describe_named_type(*graph->find("y")), "optional sequence of f32[?,3]");
   EXPECT_EQ(passes::io_statistics(*graph).substr(0, 10), "inputs: 3\n");
 }
 

@@ -280,8 +280,9 @@ public final class Compiler implements AutoCloseable {
   }
 
   /**
-   * How many inputs and outputs an ONNX file has of each type and shape, one line each. Variable
-   * dimensions are 0.
+   * How many inputs and outputs an ONNX file has of each type and shape, one line each. A variable
+   * dimension has its name, or ? if it has none. Shapes and the batch size of the options are
+   * applied.
    *
    * @param onnx the ONNX model
    * @return one line for each type and shape
