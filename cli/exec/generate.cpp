@@ -299,7 +299,6 @@ void require_separate_save(const GenerateArguments& a) {
 
 int generate(const GenerateArguments& a) {
   check_words(a);
-  warn_of_ignored_options(a);
   std::vector<std::vector<int64_t>> prompts;
   for (const std::string& word : a.ids) prompts.push_back(read_tokens(word, "--ids"));
   require_separate_save(a);
@@ -317,6 +316,7 @@ int generate(const GenerateArguments& a) {
   for (size_t i = 0; i < prompts.size(); i++)
     sequences.push_back(make_sequence(generator.get(), a, prompts[i],
                                       a.features.empty() ? std::string() : a.features[i]));
+  warn_of_ignored_options(a);
   const auto begin = Clock::now();
   for (const Sequence& s : sequences) check(poprt_sequence_start(s.get()));
   std::vector<GeneratedText> texts;

@@ -24,10 +24,9 @@ struct ChipSource {
   std::string option(const std::string& name, const std::string& fallback) const;
 };
 
-// Throws Failure if a PopEF file neither contains its ONNX model nor has it in its folder, if
-// the model in its folder has another hash than the recorded one, for a
-// PopEF file that does not have exactly one executable or whose recorded shapes are not valid, and
-// for a folder.
+// Throws Failure if a PopEF file neither contains its ONNX model nor has it in its folder, if the
+// model in its folder has another hash than the recorded one, for a PopEF file that does not have
+// exactly one executable or whose recorded shapes are not valid, and for a folder.
 ChipSource chip_source(const std::string& path);
 
 // Only shapes are read, so that weights in external files may be missing.
