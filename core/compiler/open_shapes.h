@@ -20,8 +20,8 @@ struct OpenModel {
 // unknown rank or of text. If options may change the types of inputs and outputs, a copy of the
 // graph is converted at small sizes to find these types. Returns nothing if no such size is
 // possible, or if the conversion changes names or ranks. Throws like select_outputs(),
-// change_outputs() and fix_shapes(), and unimplemented for an input of text and for an operator that
-// is not supported.
+// change_outputs() and fix_shapes(), and unimplemented for an input of text and for an operator
+// that is not supported.
 std::optional<OpenModel> open_model(const ir::Graph& graph, const DriverOptions& options);
 
 }  // namespace poprt::compiler

@@ -373,7 +373,7 @@ class BaseRunner:
         """Returns the device after the requests in flight. Running calls continue."""
         self._raw = None
 
-    def _open(self) -> Any:
+    def _open(self) -> _raw.RawRunner:
         raw = self._raw
         if raw is None:
             raise ValueError("the runner is closed")

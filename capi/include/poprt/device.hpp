@@ -58,7 +58,10 @@ struct DeviceWaitConfig {
   std::chrono::nanoseconds sleepTime = std::chrono::seconds(15);  // between checks; 0: 1 ms
 
   // The sleep for an option of the C interface, where 0 means its default.
-  int64_t rawSleepNs() const { return sleepTime.count() == 0 ? 1 : sleepTime.count(); }
+  int64_t rawSleepNs() const {
+    const bool waits = strategy != DeviceWaitStrategy::NO_WAIT;
+    return waits && sleepTime.count() == 0 ? 1 : sleepTime.count();
+  }
 
  private:
   // Returns the longest duration if `seconds` is larger.
