@@ -83,7 +83,8 @@ var standard = map[Code]error{
 	PermissionDenied: fs.ErrPermission,
 }
 
-// missesFile reports whether the system has not found a file or folder. The library adds the words of the system.
+// missesFile reports whether a file or folder does not exist. Messages of the library about a failed system call
+// contain ": " and the text of strerror, which differs from the text of [syscall.Errno] only in its case.
 func (e *Error) missesFile() bool {
 	if e.PopEF == PopEFFileError {
 		return true

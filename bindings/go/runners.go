@@ -98,8 +98,8 @@ func NewHostConcatRunner(executable *Executable, concats []HostConcat, options *
 		})
 }
 
-// LightRunner can release its device (Stop) and acquire one again (Reload), and its weights can be replaced. Of the
-// options, it uses Threads, Device, ReplicaDevices, Telemetry, Numerics, Load, Verify and ExecutionPrecision. One
+// LightRunner can release its device (Stop) and acquire one again (Reload), and its weights can be replaced. It uses
+// only the options Threads, Device, ReplicaDevices, Telemetry, Numerics, Load, Verify and ExecutionPrecision. One
 // goroutine at a time.
 type LightRunner struct {
 	*Runner

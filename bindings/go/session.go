@@ -276,8 +276,8 @@ func (s *Session) keepOutcome(err error, panicked any) {
 	}
 }
 
-// BindToDevice loads the session on a device; nil is its present one, else a free one. It unloads the session that uses
-// the device. Errors: as NewSession.
+// BindToDevice loads the session on a device; nil is its current one, else that of the options, else a free one. It
+// unloads the session that uses the device. Errors: as NewSession.
 func (s *Session) BindToDevice(device *Device) error {
 	if device == nil {
 		return s.call(func(raw native.RawSession) uintptr { return raw.Bind_to_any_device() })

@@ -183,8 +183,8 @@ class Memory {
     return true;
   }
 
-  // Returns whether the arrays can be used by several runs, which read their present values, so a
-  // copy is not possible.
+  // Returns whether an array can be bound; if not, an exception is set. Each run reads the current
+  // values of a bound array, so a contiguous copy would be out of date.
   bool bindable(const Py_buffer& view, const char* name, bool writable) const {
     if (!bound || writable || PyBuffer_IsContiguous(&view, 'C')) return true;
     set_error(POPRT_INVALID_ARGUMENT,

@@ -133,7 +133,7 @@ Executable load_onnx(const std::string& file, const LoadOptions& options) {
   return Executable(executable);
 }
 
-// `note` becomes the reason why the source in a PopEF file is not used, if it is not.
+// If a PopEF file contains its source and the source cannot be used, `note` becomes the reason.
 Executable open_files(const std::vector<std::string>& files, const LoadOptions& options,
                       std::string& note) {
   if (files.size() == 1 && fs::path(files[0]).extension() == ".onnx")

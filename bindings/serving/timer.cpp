@@ -9,7 +9,7 @@ namespace poprt::serving {
 struct Timer::State {
   std::mutex mutex;
   std::condition_variable changed;
-  std::map<Id, std::function<void()>> functions;  // guarded by mutex, likewise the following
+  std::map<Id, std::function<void()>> functions;  // mutex guards it and the next members
   uint64_t next = 0;
   bool end = false;
 };

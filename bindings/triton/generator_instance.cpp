@@ -79,7 +79,8 @@ struct GeneratorInstance::Text {
   std::unique_ptr<Request> request;
   serving::Sequence sequence;
   uint64_t begin = 0;
-  std::vector<int64_t> tokens;  // not sent yet, likewise the following
+  // The tokens that are not sent yet, and their log-probabilities.
+  std::vector<int64_t> tokens;
   std::vector<float> log_probabilities;
 };
 

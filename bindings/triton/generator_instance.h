@@ -55,7 +55,8 @@ class GeneratorInstance : public Instance {
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
-  int64_t texts_ = 0;                   // guarded by mutex_, likewise the following
+  // mutex_ guards the following members.
+  int64_t texts_ = 0;
   std::vector<std::thread> threads_;    // one for each text
   std::vector<std::thread::id> ended_;  // threads that have ended and can be joined
 };

@@ -99,7 +99,7 @@ class InstanceState : public Instance {
   std::mutex mutex_;
   uint64_t reported_batches_ = 0, reported_rows_ = 0;  // guarded by mutex_
   std::unique_ptr<serving::Timer> timer_;              // null if no shape is compiled
-  std::unique_ptr<serving::Worker> later_;             // likewise
+  std::unique_ptr<serving::Worker> later_;             // null if no shape is compiled
 };
 
 }  // namespace poprt::triton

@@ -172,7 +172,7 @@ namespace Poprt
 
     /// <summary>
     /// A runner that can release its device (Stop) and acquire one again (Reload), and whose weights can be replaced.
-    /// Of the options, it uses Threads, Device, ReplicaDevices, Telemetry, Numerics, Load, Verify and
+    /// It uses only the options Threads, Device, ReplicaDevices, Telemetry, Numerics, Load, Verify and
     /// ExecutionPrecision. One thread at a time.
     /// </summary>
     public sealed unsafe class LightRunner : ModelRunner

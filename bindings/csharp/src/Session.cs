@@ -76,8 +76,8 @@ namespace Poprt
             get { return raw.is_loaded(); }
         }
 
-        /// <summary>Loads the session on a device; null is its present one, else a free one. Unloads the session that
-        /// uses the device.</summary>
+        /// <summary>Loads the session on a device; null is its current one, else that of the options, else a free one.
+        /// Unloads the session that uses the device.</summary>
         /// <exception cref="PoprtException">As for the constructor.</exception>
         public void BindToDevice(Device device = null)
         {

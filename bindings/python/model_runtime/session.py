@@ -179,8 +179,8 @@ class Session:
             _callbacks.raise_pending()
 
     def bindToDevice(self, device: Any = None) -> None:
-        """Loads the session on a device; None is its present one, else a free one. Unloads the session that uses the
-        device."""
+        """Loads the session on a device; None is its current one, else that of the options, else a free one. Unloads
+        the session that uses the device."""
         if device is None:
             self._call(_raw.RawSession.bind_to_any_device)
         else:

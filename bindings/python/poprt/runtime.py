@@ -299,7 +299,7 @@ class BaseRunner:
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Binding:
         """Checks arrays once for many runs: names, missing arrays, dtypes and shapes. The binding refers to them, and
-        each run uses their present values, so inputs must be C-contiguous. Raises the errors of :meth:`execute`."""
+        each run reads their current values, so inputs must be C-contiguous. Raises the errors of :meth:`execute`."""
         raw = self._open()
         return Binding(self, _raw.raw_bind(raw, _named("input", inputs), _named("output", outputs), self._check_types, self._check_shapes))
 

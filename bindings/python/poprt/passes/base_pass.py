@@ -142,7 +142,7 @@ class ImmutablePass(Pass):
 
 def _int8_parts(weights: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
     """Converts {"w": {"value": int8, "offset": float32, "scale": float32}}, or {"w": (value, offset, scale)}, to
-    WEIGHT.PART."""
+    {"w.value": int8, "w.offset": float32, "w.scale": float32}."""
     fields = ("value", "offset", "scale")
     made = {}
     for name, given in weights.items():

@@ -105,7 +105,8 @@ def _infer_function_types(model: ModelProto) -> tuple[ModelProto, bool]:
 
 
 def _could_be_known(model: ModelProto) -> bool:
-    """Returns whether a node with an unknown result has only known inputs, so that its operator is unknown."""
+    """Returns whether a node with an unknown result has only known inputs. ONNX's inference does not know its operator
+    then, but the library may know it."""
     return any(all(is_known(model.graph, name) for name in node.input) for node in unknown_nodes(model))
 
 

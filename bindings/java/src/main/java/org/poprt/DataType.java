@@ -81,9 +81,9 @@ public enum DataType {
   }
 
   /**
-   * Bits of one element.
+   * Returns the size of one element.
    *
-   * @return 0 for text and unknown types
+   * @return a number of bits; 0 for text and unknown types
    */
   public int bits() {
     return poprt_raw.raw_dtype_bits(number);

@@ -8,8 +8,8 @@ import java.util.List;
 
 /**
  * A runner that can release its device ({@link #stop}) and acquire one again ({@link #reload}), and
- * whose weights can be replaced. Of the options, it uses threads, device, replicaDevice, telemetry,
- * numerics, load, verify and executionPrecision. One thread at a time.
+ * whose weights can be replaced. It uses only the options threads, device, replicaDevice,
+ * telemetry, numerics, load, verify and executionPrecision. One thread at a time.
  */
 public final class LightRunner extends ModelRunner {
   private final List<Anchor> modelInputs;

@@ -126,7 +126,7 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Loads the session on its present device, else on a free one.
+   * Loads the session on its current device, else on that of the options, else on a free one.
    *
    * @throws PoprtException as {@link #Session(Executable, SessionOptions)}
    */
