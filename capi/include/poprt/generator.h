@@ -102,7 +102,7 @@ POPRT_API void poprt_sequence_free(poprt_sequence* sequence);
  * replaces it.
  *
  * The callback runs on a thread of the generator, which computes nothing meanwhile. It must not
- * block or throw. Of the functions of this header, it may only call poprt_sequence_cancel; for
+ * block or throw. The only function of this header that it may call is poprt_sequence_cancel; for
  * others, it wakes another thread. When this function or poprt_sequence_free returns, the former
  * callback does not run and is not called again, so `user_data` may be freed. They wait for a
  * running callback, so their caller must not hold a lock that the callback takes. Errors:

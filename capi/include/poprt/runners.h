@@ -90,8 +90,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_host_concat_runner_create(
     const poprt_executable* executable, const poprt_host_concat_runner_options* options,
     poprt_runner** out_runner);
 
-/* A runner that can release and reacquire its device, and whose weights can be replaced. Of the
- * options, it uses threads, device, replica_devices, telemetry, numerics, load, verify and
+/* A runner that can release and reacquire its device, and whose weights can be replaced. It uses
+ * only the options threads, device, replica_devices, telemetry, numerics, load, verify and
  * execution_precision; its queue has the default size. poprt_runner_stop frees the device; calls
  * then fail with cancelled. Not thread-safe. Errors: those of poprt_runner_create. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_light_runner_create(const poprt_executable* executable,

@@ -95,7 +95,7 @@ POPRT_API void poprt_session_free(poprt_session* session);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_popef_model(const poprt_session* session,
                                                                 poprt_popef_model** out_model);
 
-/* Loads the session on a device (null: its present one, else that of the options, else a free
+/* Loads the session on a device (null: its current one, else that of the options, else a free
  * one), and unloads the session that uses the device. Errors: as poprt_session_create. Since 0.1.
  */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_bind_to_device(poprt_session* session,

@@ -491,7 +491,7 @@ class Session {
     std::mutex changing;                       // guards the next two members
     std::shared_ptr<QueueManager> queues;
     std::vector<std::shared_ptr<StreamCallback>> callbacks;
-    std::mutex making;  // of the model
+    std::mutex making;  // held while the model is created
     std::shared_ptr<popef::Model> model;
   };
 

@@ -87,7 +87,7 @@ struct poprt_compiler {
     const std::lock_guard lock(mutex);
     kept.reset(left);
   }
-  mutable std::mutex mutex;  // of `kept`
+  mutable std::mutex mutex;  // guards `kept`
   mutable Kept kept{nullptr, release};
 
   // Additional tasks of a conversion.
