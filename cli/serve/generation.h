@@ -97,8 +97,9 @@ class Completion {
   void close();
 
   CompletionRequest request;
-  std::function<void()> wake;          // set before the start
-  std::function<bool()> is_connected;  // likewise; called under the lock while not closed
+  // Both functions are set before the start. is_connected is called under the lock until close().
+  std::function<void()> wake;
+  std::function<bool()> is_connected;
 
  private:
   friend class Generations;
@@ -116,7 +117,8 @@ class Completion {
   const std::string id_;
   const int64_t created_;
   mutable std::mutex mutex_;
-  std::vector<Choice> choices_;  // guarded by mutex_, likewise the following
+  // mutex_ guards the following members.
+  std::vector<Choice> choices_;
   size_t running_ = 0;
   std::string events_;  // of a stream; the first `sent_` bytes are sent
   size_t sent_ = 0;

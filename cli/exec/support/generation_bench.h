@@ -26,9 +26,9 @@ struct GenerationTimes {
   int64_t sequences = 0, repetitions = 0;
   double load_ms = 0;
   uint64_t private_bytes = 0;
-  // Of each repetition, for all sequences together.
+  // One value for each repetition, for all sequences together.
   std::vector<double> prefill, decode, tokens_per_step;
-  // Of each sequence of each repetition, from the common start.
+  // One value for each sequence of each repetition, measured from the common start.
   std::vector<double> first_token_ms;
 
   nlohmann::json json() const;
