@@ -377,7 +377,8 @@ class StoredCaches {
     if (!keys || !values || keys->transposed || values->transposed || values->scale != 1 ||
         is_read(graph_, n.output(3)))
       refuse(any, &n);
-    // source_of() skipped a repetition of heads, so the cache has the number of heads.
+    // If source_of() has skipped a repetition of heads, the operand has more heads than the cache,
+    // which the new operator reads.
     const Shape& stored = keys->cache->past->shape();
     if (stored.size() == 4) kv_heads = stored[1];
     const auto width =

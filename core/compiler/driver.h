@@ -105,9 +105,9 @@ void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& option
 // cannot be combined.
 Executable compile_model(std::unique_ptr<ir::Graph> graph, const DriverOptions& options);
 
-// Compiles the result of convert_model() with the same options, if it returned true and before
-// settle_opset(). The graph is consumed. The result is equal to that of compile_model(), bit for
-// bit.
+// Continues the compilation of a graph for which convert_model() returned true. The options must be
+// the same, and the graph must not have been changed since, for example by settle_opset(). It is
+// consumed. The result is equal to that of compile_model(), bit for bit.
 Executable compile_converted(std::unique_ptr<ir::Graph> graph, const DriverOptions& options);
 
 }  // namespace poprt::compiler

@@ -126,7 +126,7 @@ class Rewriter {
   }
 
   // Adds weights in another form. `numbers` identifies the form, so that instructions with the same
-  // source share it. The offset is among the new weights until place_weights().
+  // source share it. place_weights() sets the offset, which is 0 until then.
   template <class Fill>
   uint32_t add_weights(const void* source, std::vector<int64_t> numbers, uint64_t bytes,
                        DType dtype, Fill fill) {

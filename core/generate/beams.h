@@ -1,8 +1,8 @@
 // Beam search: keeps the most probable texts instead of one.
 //
 // The definition is that of Hugging Face's transformers. In each step, every running text has a
-// continuation for each token. Of the best continuations, those that end join the finished texts if
-// they are among the first num_beams; the best others run on. The score of a finished text is the
+// continuation for each token. The best continuations that end join the finished texts if they are
+// among the first num_beams; the best of the others continue. The score of a finished text is the
 // sum of the log-probabilities of its tokens after penalties (Sampler::Scores::changed), divided by
 // its number of new tokens to the power length_penalty.
 #pragma once

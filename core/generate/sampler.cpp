@@ -63,7 +63,7 @@ float exp_of(float x) {
 }
 
 // The logarithm of the sum of exp(logit). If some logits are +inf, only they have a probability,
-// and it is the logarithm of their number.
+// and the result is the logarithm of their number.
 double log_sum_exp(std::span<const float> logits, float most) {
   if (std::isinf(most)) return std::log(static_cast<double>(std::ranges::count(logits, most)));
   constexpr size_t kBlock = 16 * kLanes;  // floats are added within a block

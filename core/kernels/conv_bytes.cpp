@@ -137,7 +137,8 @@ void point_at_rows(const Params& p, const uint8_t* x, int64_t first, int64_t cou
     each_line(p, x, Place(p, at), [&](int64_t, const uint8_t* line, int64_t) { *to++ = line; });
 }
 
-// Copies the lines that are not contiguous to their places after the line of zero points.
+// Sets pointers to the lines of each window. A line with padding or dilation is copied after the
+// line of zero points, and so is a line at the end of x, because the kernel reads whole quads.
 void point_at_lines(const Params& p, const uint8_t* x, const uint8_t* x_end, int64_t first,
                     const Tiles& tiles, const Scratch& s) {
   const int64_t bytes = 4 * p.quads;

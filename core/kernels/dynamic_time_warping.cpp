@@ -13,9 +13,10 @@ using Params = calls::DynamicTimeWarping;
 
 enum Step : uint8_t { both = 0, row = 1, column = 2 };
 
-// Sets steps[i, j] to the step that leads to element (i, j) at the least cost. Of equal costs, a
-// step to the next column is preferred, as in ONNX Runtime. `sums` has rows + 1 elements: the costs
-// of the column before, after that of an imaginary first row.
+// Sets steps[i, j] to the step that leads to element (i, j) at the least cost. If no step is
+// cheaper than both others, the step to the next column is taken, even if it is the most expensive
+// one: ONNX Runtime does the same. `sums` has rows + 1 elements: the cost of an imaginary first
+// row, followed by the costs of the column before.
 void find_steps(const Params& p, const float* costs, uint8_t* steps, float* sums) {
   constexpr float kNone = std::numeric_limits<float>::infinity();
   std::fill(sums, sums + p.rows + 1, kNone);

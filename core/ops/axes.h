@@ -91,9 +91,8 @@ std::optional<size_t> carried_from(const AxisMap& map, size_t input, size_t outp
 // which Concat joins inputs and Split divides its input. Returns nothing if every axis is carried
 // to the axis of the same number.
 std::optional<size_t> first_changed(const AxisMap& map, size_t input, size_t output = 0);
-// For an operand whose elements differ along one axis at most: the axis of the output to which the
-// only axis of the operand that does not have one place is carried. Returns nothing if there is no
-// such axis or more than one, or if the axis is not carried.
+// If exactly one axis of the input has a size other than 1: the axis of the output to which this
+// axis is carried. Returns nothing if it is not carried, or if there is no such axis or several.
 std::optional<size_t> varying_axis(const AxisMap& map, size_t input, size_t output = 0);
 // Whether the axis is in one of the reduced groups.
 bool is_reduced(const AxisMap& map, InputAxis axis);

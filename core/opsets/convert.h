@@ -28,11 +28,11 @@ inline constexpr int64_t kDefaultTarget = 11;
 
 // Rewrites the graph and its subgraphs in place. Types should be inferred first, because some
 // conversions need a shape or a constant. Has no effect if the graph has no node of ai.onnx. Throws
-// invalid_argument if the target is not from 11 to kNewest. Throws unimplemented if
-// the opset of the graph is not from 7 to kNewest, and if a node cannot be converted, with the
-// node, the operator, both opsets and the reason in the message; the graph is then partly
-// converted, so callers pass a clone. With `faithful`, an operator whose replacement compiles to a
-// slower program is also an error.
+// invalid_argument if the target is not from 11 to kNewest. Throws unimplemented if the opset of
+// the graph is not from 7 to kNewest, and if a node cannot be converted, with the node, the
+// operator, both opsets and the reason in the message; the graph is then partly converted, so
+// callers pass a clone. With `faithful`, an operator whose replacement compiles to a slower program
+// is also an error.
 void convert(ir::Graph& graph, int64_t target, bool faithful = false);
 
 // Converts to `wanted`. If an operator does not allow that, converts to the lowest higher opset

@@ -6,8 +6,8 @@
 // is replaced by `invalid`. The other numbers are valid in [0, size], and invalid ones are clamped.
 //
 // If the operand `count` is present, `from` has the shape [..., places, inner], of which only the
-// first `count` places are real. Padding is replaced by 0 and never reported. Of tuples of `depth`
-// numbers, only number `component` is checked; the others are copied.
+// first `count` places are real. Padding is replaced by 0 and never reported. If the numbers are
+// tuples of `depth`, only number `component` of each is checked; the others are copied.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -12,7 +12,7 @@ struct Einsum {
   static constexpr int64_t kMostInputs = 8, kMostLabels = 32;
   int64_t rank = 0;            // labels of y
   std::vector<int64_t> sizes;  // of each label
-  // Of each input, one for each label; 0 if the input does not depend on the label.
+  // Each input has one stride for each label; 0 if it does not depend on the label.
   std::vector<std::vector<int64_t>> strides;
 
   void fields(Fields& f) {

@@ -1,6 +1,6 @@
 // top_k: operands [x [outer, n, inner], values?, indices?], results [outer, k, inner]: the k
-// largest (or smallest) elements along n in order. Of equal elements the one with the lower index
-// is first. Indices are s64.
+// largest (or smallest) elements along n in order. If elements are equal, the one with the lower
+// index is first. Indices are s64.
 #pragma once
 
 #include "kernels/calls/call.h"

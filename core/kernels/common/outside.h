@@ -21,8 +21,8 @@ class Outside {
 
   bool wanted = false;  // whether the program wants an error; older programs do not
 
-  // Records the number at `place` of the index operand. Of several numbers, the one at the first
-  // place is reported, independent of the order of the calls. Any thread may call it during a run.
+  // Records the number at `place` of the index operand. If there are several calls, the number at
+  // the first place is reported, whatever their order. Any thread may call it during a run.
   [[gnu::cold, gnu::noinline]] void found(int64_t place, int64_t index,
                                           int64_t size) const noexcept {
     if (!wanted) return;

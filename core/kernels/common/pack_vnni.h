@@ -26,8 +26,8 @@ void pack_vnni_columns(std::span<const std::byte> b, bool is_signed, int64_t k, 
 void sum_vnni_columns(std::span<const std::byte> b, bool is_signed, int64_t k, int64_t n,
                       std::span<int32_t> sums);
 
-// Packs filters w [filters, channels, taps], u8 or s8, likewise as signed rows
-// [filters][ceil(channels / 4)][taps][4].
+// Packs filters w [filters, channels, taps], u8 or s8, as signed rows
+// [filters][ceil(channels / 4)][taps][4]; u8 is decreased by 128, and missing elements are zero.
 void pack_vnni_rows(std::span<const std::byte> w, bool is_signed, int64_t filters, int64_t channels,
                     int64_t taps, std::span<std::byte> packed);
 // Writes the sums of the packed rows, each of `each` = channels * taps numbers, to `sums`.

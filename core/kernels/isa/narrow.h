@@ -59,7 +59,7 @@ struct NarrowShape {
   int64_t zero;    // the zero point of all blocks if `zeros` is null
   bool half_scales;
   Epilogue epilogue;
-  // Of products of bytes: rows of bytes are in blocks of `part` values, a divisor of `block`.
+  // Products of bytes store rows of bytes in blocks of `part` values, which divides `block`.
   int64_t part, parts;
   // The f32 products of a row do not depend on the number of rows (Call::reproducible).
   bool in_order = false;

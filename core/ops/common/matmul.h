@@ -25,8 +25,8 @@ struct PackedMatmul {
   int64_t batch = 1;
   int64_t a_stride = 0;  // elements between the matrices a, or 0 if all have the same
 };
-// Packs a [k, n] matrix of any form into panels of 48 columns (kernels/common/pack_matmul.h).
-// Of a batch, one matrix follows the other.
+// Packs a [k, n] matrix of any form into panels of 48 columns (kernels/common/pack_matmul.h). The
+// matrices of a batch follow each other.
 program::BufferId pack_panels(LowerContext& ctx, int64_t k, int64_t n,
                               const program::WeightForm& form, int64_t batch = 1);
 // Packs the transpose of `table`, an f32 matrix [n, k], as a product with it does.

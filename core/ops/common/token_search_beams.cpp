@@ -72,9 +72,9 @@ void TokenSearch::add_hypotheses(const Candidates& candidates) {
       op("Min", {op("Add", {hypothesis_counts_, added}), number(static_cast<double>(beams_))});
 }
 
-// bool [B, 1]: whether no beam can become better than the worst hypothesis. Of the scores [B, 2K],
-// ONNX Runtime reads the 2K scores from index b K on, which belong to text b for the first text
-// only. This code does the same.
+// bool [B, 1]: whether no beam can become better than the worst hypothesis. ONNX Runtime reads the
+// 2K scores from index b K on for text b. The scores are [B, 2K], so they belong to text b for the
+// first text only. This code does the same.
 TokenSearch::Value* TokenSearch::cannot_improve(Value* top_scores) {
   Tensor window = Tensor::zeros(DType::s64, {batch_, 2 * beams_});
   for (int64_t i = 0; i < window.count(); i++)

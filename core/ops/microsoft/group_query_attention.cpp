@@ -130,7 +130,7 @@ class GroupQueryAttention {
                      : e_.plus(lengths_, -static_cast<double>(tokens_));
   }
 
-  // The positions of the new tokens, [batch, tokens]. Of a prompt's position_ids only the first one
+  // The positions of the new tokens, [batch, tokens]. Only the first of a prompt's position_ids
   // counts, as in ONNX Runtime: the positions are consecutive from there in every row.
   ir::Value* token_positions() {
     ir::Value* steps = e_.reshape(e_.iota(tokens_), {1, tokens_});

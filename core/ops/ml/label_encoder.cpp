@@ -30,7 +30,7 @@ void lower(LowerContext& ctx) {
   const auto size = static_cast<size_t>(dtype_bits(t.values.dtype()) / 8);
   if (dtype_bits(t.values.dtype()) < 8)
     ctx.fail_unsupported("values of {}", dtype_name(t.values.dtype()));
-  // Sorts by key. Of equal keys the first is first; NaN is last.
+  // Sorts by key. Equal keys keep their order, and NaN is last.
   std::vector<size_t> order(static_cast<size_t>(given));
   std::iota(order.begin(), order.end(), size_t{0});
   // Before opset 4, NaN is not equal to any key.

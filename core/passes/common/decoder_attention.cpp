@@ -25,7 +25,7 @@ class DecomposeAttention {
     check();
     const int64_t heads = node_.int_attr("num_heads", 0);
     const int64_t size = node_.input(kPastKey)->shape().back();
-    checked_mul<int64_t>(checked_mul(heads, size, "num_heads"), 3, "num_heads");  // bias has three
+    checked_mul<int64_t>(checked_mul(heads, size, "num_heads"), 3, "num_heads");  // size of bias
     const float given = node_.float_attr("scale", 0);
     const float scale = given != 0 ? given : 1 / std::sqrt(static_cast<float>(size));
     ir::Value* q = by_head(with_bias(kQuery, heads * size), heads, size);

@@ -7,7 +7,7 @@
 // A generator writes new keys into a cache of fixed size before attention reads it, and hides the
 // places after them. So the node becomes
 //
-//   present_key = Concat(past_key, heads(k)), present_value likewise
+//   present_key = Concat(past_key, heads(k)), present_value = Concat(past_value, heads(v))
 //   y           = Softmax(heads(q) * scale * present_key^T) * present_value
 #pragma once
 
@@ -23,8 +23,8 @@ void decompose_attention(ir::Graph& graph);
 
 // Rewrites the nodes Attention of com.microsoft (GPT-2 of onnxruntime.transformers) whose past is
 // an input of the graph: past keys and values [2,B,N,P,D] in one tensor become two inputs [B,N,P,D]
-// of MultiHeadAttention, `NAME.key` and `NAME.value`, and the present likewise. Throws
-// unimplemented, with the node, for a form that it does not know.
+// of MultiHeadAttention, `NAME.key` and `NAME.value`, and the present tensor becomes two outputs.
+// Throws unimplemented, with the node, for a form that it does not know.
 void separate_pasts(ir::Graph& graph);
 
 }  // namespace poprt::passes

@@ -34,8 +34,8 @@ bool keeps_s64(const ir::Use& use) {
   return v && v->is_constant() && !takes_int32(*use.node);
 }
 
-// Finds the subgraphs that are not converted because the operator defines their types, and the
-// iteration numbers of loops, because they are always s64.
+// Finds the values that stay s64: those of subgraphs whose types the operator defines, and the
+// iteration numbers of loops.
 class UnconvertedSubgraphs {
  public:
   explicit UnconvertedSubgraphs(Graph& graph) { visit(graph, false); }

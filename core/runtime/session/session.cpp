@@ -226,7 +226,8 @@ void Session::bind_to_device(std::shared_ptr<device::Device> device) {
   bind(std::move(device));
 }
 
-// Binds for the first run with the policy `deferred`. Of several concurrent first runs, one binds.
+// Binds for the first run with the policy `deferred`. If first runs are concurrent, one of them
+// binds.
 void Session::bind_if_deferred() {
   if (is_loaded() || config_.policy != LaunchPolicy::deferred || device()) return;
   const std::lock_guard lock(bind_mutex_);
