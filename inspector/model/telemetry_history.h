@@ -52,7 +52,7 @@ struct TelemetrySample {
   uint64_t all_runs = 0, all_busy_ns = 0;
   std::vector<QueueSample> queues;
   std::vector<VariantSample> variants;
-  // Of a generator of texts, with its tokens per second over the previous second.
+  // The record of a generator of texts, and its tokens per second over the previous second.
   std::optional<runtime::GeneratorSnapshot> generator;
   double prompt_tokens_per_second = 0, decode_tokens_per_second = 0;
   // Requests completed since the previous sample: latency buckets and counts.
