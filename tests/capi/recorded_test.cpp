@@ -1,6 +1,6 @@
-// Errors of the functions of the C ABI for wrong calls, recorded: null for each of
-// its pointers, changes of each field of its option structs, invalid values of each option by name,
-// and indices after the end. A lost check, or a check that refuses a valid call, changes a line.
+// Records the errors of the functions of the C ABI for wrong calls: null for each pointer, changes
+// of each field of their option structs, invalid values of each option by name, and indices after
+// the end. A lost check, or a check that refuses a valid call, changes a line.
 //
 //   POPRT_WRITE_RECORDS=1 capi_recorded_test   # writes the file; read the diff
 #include "recorded_support.h"

@@ -447,7 +447,7 @@ class Passes(PluginTest):
             self.misused([*words, "--pass_args", "replace_type.to=Sub", "replace_type." + given], "replace_type", why)
 
     def test_parameters_in_yaml_files(self):
-        """Lists have the kind of the parameter, although the file names the library after them."""
+        """Lists get the kind of the parameter, although the library that declares it is named later in the file."""
         self.chain("relu.onnx", [w.node("Relu", ["x"], ["a"]), w.node("Neg", ["a"], ["y"])])
         self.write("c.yaml", f"""input_model: relu.onnx
 passes: [trial_words, replace_type]

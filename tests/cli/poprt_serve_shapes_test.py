@@ -280,7 +280,7 @@ class Shapes(unittest.TestCase):
                             self.assertEqual(self.grpc_error(grpc_port, name, rows, 3), grpc.StatusCode.DEADLINE_EXCEEDED)
                     answered = self.metric("requests_failed_total", name, port)
                     self.assertGreaterEqual(answered, 3)
-                # The compilation went on, and later requests have its result.
+                # The compilation continues after the deadline, and later requests use its result.
                 while self.metric("shapes_compiled_total", name, port) == 0:
                     time.sleep(0.001)
                 while (status := self.infer(name, floats(50, 3), port)[0]) == 504:  # on a busy machine

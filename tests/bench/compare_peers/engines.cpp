@@ -8,8 +8,8 @@
 // precision, which is bf16 on a CPU that has it. With `bf16`, poprt also runs that executable.
 // `rms_...` of these is the difference from poprt's f32 results.
 //
-// Inputs are random, or the bytes of DIR/NAME. Of results whose size depends on data the real parts
-// and their shapes are compared. sizes=any lets ONNX Runtime allocate all outputs, and compares
+// Inputs are random, or the bytes of DIR/NAME. If the size of a result depends on data, its real
+// part and its shape are compared. sizes=any lets ONNX Runtime allocate all outputs, and compares
 // nothing. `rms` is the root mean square of the difference as a part of that of the results,
 // `rms_itself` the same between ONNX Runtime's own results with and without its optimizations, or
 // of the nudged model if that is more (only if something is beyond rtol and atol). Prints one

@@ -89,7 +89,7 @@ class Api {
     function<void(Compiled*)>("ov_compiled_model_free")(model.compiled);
   }
 
-  // An input over memory of the caller.
+  // Sets an input that reads the memory of the caller.
   void set_input(const Model& model, const char* name, Element type,
                  const std::vector<int64_t>& shape, void* data) const {
     std::vector<int64_t> dims = shape;

@@ -170,7 +170,7 @@ TEST_F(Flops, ScansCountStepsOfAKnownLength) {
   EXPECT_EQ(flops("0") - flops("1"), 4);
 }
 
-// Of two branches with equal operations, the one that moves more bytes counts.
+// If two branches have equal operations, the one that moves more bytes counts.
 TEST_F(Flops, DearerBranchCounts) {
   for (const bool swapped : {false, true}) {
     const std::string large = R"(graph "l" {

@@ -114,7 +114,8 @@ TEST(BatchNormalization, RefusesTrainingBeforeOpset7AndOnEmptyTensors) {
   expect_refused({0, 2, 3}, 15, "training_mode", "empty batch");
 }
 
-// Nothing computes the statistics without training, and only two of them with training.
+// Outputs 1 to 4 are statistics. None is computed without training, and only the first two are
+// computed with training.
 TEST(BatchNormalization, StatisticsThatDoNotExistAreRefusedIfTheyAreRead) {
   const auto p = [] { return std::pair(Tensor::of<float>({2}, {1, 1}), true); };
   const auto outcome = [&](int64_t opset, size_t read, int64_t training) {

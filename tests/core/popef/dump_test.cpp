@@ -52,7 +52,7 @@ TEST(Dump, SummaryShowsUserProvidedAnchors) {
             "  Anchors, others: 3\n");
 }
 
-// A model whose note about its ONNX file is `note`, as JSON.
+// The JSON dump of a model whose opaque blob onnx_metadata is `note`.
 nlohmann::json dumped_model(const std::string& note) {
   std::ostringstream out;
   Writer writer(out);

@@ -383,7 +383,7 @@ class GenaiGraph(Graph):
         return self.add("Gelu", x, approximate="none")
 
     def attention(self, x, name, keys=None, bias="", past=(), present=(), causal=0):
-        """Of projected queries x and the given keys and values, or of x = (queries, keys, values)."""
+        """Adds the attention of projected queries x over the given keys and values, or of x = (queries, keys, values)."""
         s = self.s
         y = self.add("MultiHeadAttention", *((x, *keys) if keys else x), *((bias, "", "", *past) if past else (bias,) if bias else ()),
                      outputs=[f"{name}.y", *present], num_heads=s.heads, scale=float(s.width ** -0.5), unidirectional=causal)
@@ -608,7 +608,8 @@ def greedy(logits_of, prompt, count):
 
 def beam_search(logits_of, prompt, count, beams, returned, penalty, early, stops):
     """The definition of transformers: of the best 2 * beams continuations, those that end join the finished texts if they are
-    among the first `beams`; the others continue. Scores are sums of log-probabilities by the length to the power `penalty`."""
+    among the first `beams`; the others continue. A score is the sum of the log-probabilities, divided by the length to the power
+    `penalty`."""
     running, finished, begin = [(0.0, list(prompt))], [], len(prompt)
     while True:
         length = len(running[0][1]) + 1 - begin

@@ -71,7 +71,7 @@ TEST(Format, NamesAreOrderedByTheValueOfTheirNumbers) {
                                             "n_11a", "n_11a3", "n_103", "n_103", "o1"};
   for (size_t i = 0; i < ordered.size(); i++)
     for (size_t k = 0; k < ordered.size(); k++) {
-      // Of two names with equal numbers, the one that is smaller as text is the first.
+      // If two names have equal numbers, the one that is smaller as text is first.
       const bool equal_numbers = (i == 2 && k == 3) || (i == 3 && k == 2);
       const bool before =
           equal_numbers ? ordered[i] < ordered[k] : i < k && ordered[i] != ordered[k];

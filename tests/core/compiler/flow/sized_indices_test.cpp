@@ -175,7 +175,7 @@ class IndexedDraw {
   }
 
  private:
-  // Of tuples of `depth` numbers, number `part` addresses `size` places.
+  // Fills tuples of `depth` numbers. Number `part` of each addresses `size` places.
   void fill_indices(IndexedCase& c, const Shape& at, size_t depth, size_t part, int64_t size) {
     const int64_t count = element_count(at), room = std::max(size, c.x.shape()[c.x_axis]);
     std::vector<double> numbers;

@@ -13,7 +13,7 @@ OPS_SAMPLE(CheckIndex) {
       .shape({4})
       .dtype(DType::s64)
       .reference([](const SampleValues&) { return SampleValues{{0, 2, 2, 0}}; });
-  // Of each row, the first place is real.
+  // Only the first place of each row is real.
   samples.add("CheckIndex", 1, "poprt")
       .attr("axis", int64_t{1})
       .input(Tensor::of<int32_t>({2, 3}, {1, 9, 9, -2, -9, 9}))

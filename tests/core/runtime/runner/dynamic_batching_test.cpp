@@ -143,8 +143,8 @@ TEST(DynamicBatch, OneRowOfAnInnerDimensionMayBeTheBatch) {
   }
 }
 
-// The message of the error that a runner over the batches of a note gives; empty: there is a
-// runner.
+// Returns the message of the error if a runner of a model with these noted rows cannot be created,
+// else "".
 std::string refusal(Shape shape, std::vector<program::BatchRows> noted, RunnerConfig config = {}) {
   config.session.device = std::make_shared<FunctionDevice>(add_one(element_count(shape)));
   config.batching_dim = 0;
