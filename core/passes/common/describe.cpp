@@ -7,6 +7,15 @@
 #include "ops/facts.h"
 
 namespace poprt::passes {
+namespace {
+
+// Describes a container, whose kind has underscores: "sequence of f32[?,3]".
+std::string describe_container(std::string kind, std::string_view element) {
+  std::ranges::replace(kind, '_', ' ');
+  return fmt::format("{} of {}", kind, element);
+}
+
+}  // namespace
 
 std::string describe_type(const ir::Value& v) {
   std::string shape;
@@ -14,12 +23,6 @@ std::string describe_type(const ir::Value& v) {
     shape += fmt::format("{}{}", shape.empty() ? "" : ", ", std::max<int64_t>(d, 0));
   return fmt::format("dtype - {}, shape - {}", dtype_name(v.dtype()),
                      v.type.has_shape ? "[" + shape + "]" : "unknown");
-}
-
-// Describes a container, whose kind has underscores: "sequence of f32[?,3]".
-static std::string describe_container(std::string kind, std::string_view element) {
-  std::ranges::replace(kind, '_', ' ');
-  return fmt::format("{} of {}", kind, element);
 }
 
 std::string describe_named_type(const ir::Value& v) {
