@@ -56,7 +56,8 @@ int64_t now_ns() noexcept {
 
 pid_t this_process() noexcept {
   const pid_t known = process_now.load(std::memory_order_relaxed);
-  return known != 0 ? known : ::getpid();  // 0: an initializer of another file calls it
+  // It is 0 before the initializer above has run, and if there is no handler of forks.
+  return known != 0 ? known : ::getpid();
 }
 
 bool ForkMutex::try_lock() noexcept {
