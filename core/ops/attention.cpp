@@ -97,14 +97,16 @@ void infer(InferContext& ctx) {
   ctx.out(3, q, {s.batch, s.q_heads, s.queries, s.keys});
 }
 
-// All keys or values in type `to`. The strides are 0 if they are [B, heads, keys, size].
+// All keys or all values, the past ones first. The strides of batch, head and row are 0 if the rows
+// are stored as [B, heads, keys, size].
 struct Gathered {
   BufferId rows;
   std::array<int64_t, 3> strides{};
 };
 
-// Concatenates the past and the new part. If `present` is read, it receives the result. Packed rows
-// without a past are read where they are, because they may be a long cache.
+// Concatenates the past and the new part, and converts them to type `to`. If `present` is read, it
+// receives the result before the conversion. Packed rows without a past are read where they are,
+// because they may be a long cache.
 Gathered gather_cache(LowerContext& ctx, const Sizes& s, size_t input, size_t past, size_t present,
                       int64_t size, DType to) {
   const DType type = ctx.in_dtype(input);
@@ -148,7 +150,7 @@ void lower(LowerContext& ctx) {
   call.stage = ctx.node.int_attr("qk_matmul_output_mode", 0);
   call.q = head_strides(s.packed, s.q_heads, s.queries, s.head);
   call.y = head_strides(s.packed, s.q_heads, s.queries, s.v_size);
-  // Strides of one operand only are not stored.
+  // The call stores the strides of both operands or of none.
   if (k.strides != std::array<int64_t, 3>{} || v.strides != std::array<int64_t, 3>{}) {
     const auto of = [&](const Gathered& g, int64_t size) {
       return g.strides != std::array<int64_t, 3>{} ? g.strides

@@ -6,8 +6,8 @@
 //   floor((a + shift) / input_block) mod extent == floor(b / output_block) mod extent
 //
 // An element of the input affects an element of the output only if their places are related by
-// every link between this input and this output. An axis without a link is *mixed*: its places may
-// affect anything. It is therefore always safe to state nothing.
+// every link between this input and this output. An axis that is neither linked nor reduced is
+// *mixed*: its places may affect anything. It is therefore always safe to state nothing.
 //
 // Worked example. Reshape of x [B,S,H] to y [B*S,H]:
 //
@@ -75,9 +75,10 @@ struct AxisMap {
   std::vector<std::pair<size_t, size_t>> independent;
 };
 
-// The map that the operator's hook `axes` states. It is empty for a node without a definition, with
-// an input whose type is not static, or that is invalid. Output types that are missing are
-// inferred. The values of constant inputs that decide shapes, axes or attributes are used.
+// The map that the operator's hook `axes` states. It states nothing for a node without a
+// definition, with an input whose type is not static, or that is invalid. Output types that are
+// missing are inferred. The values of constant inputs that decide shapes, axes or attributes are
+// used.
 AxisMap axis_map(const ir::Node& node);
 
 // The axis of the output to which an input axis is carried: place a is related to place a only.

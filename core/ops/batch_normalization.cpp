@@ -1,5 +1,5 @@
-// Versions differ. Opset 1 and 6 have is_test; a node without it but with a single output is
-// treated as inference. Opset 7 and 8 have `spatial`. Since opset 14 there is training_mode, which
+// Versions differ. Opsets below 7 have is_test; a node without it but with a single output is
+// treated as inference. Opsets below 9 have `spatial`. Since opset 14 there is training_mode, which
 // normalises by the statistics of the batch itself.
 #include <array>
 

@@ -169,7 +169,7 @@ BoundResult bound_unstated(BoundContext& ctx);
 
 // The rule for elementwise operators with broadcasting.
 BoundResult bound_elementwise(BoundContext& ctx);
-// Reshapes input 0 to `to`, in which -1 is the extent that follows from the others.
+// Reshapes x to `to`, in which -1 is the extent that follows from the others.
 BoundResult bound_reshape(BoundContext& ctx, const Item& x, std::vector<Extent> to);
 // Reduces `axes` of input 0, whose padding is replaced by `filling`.
 BoundResult bound_reduced(BoundContext& ctx, std::vector<int64_t> axes, const Tensor& filling);

@@ -9,7 +9,8 @@
 namespace poprt::ops::cast_op {
 namespace {
 
-// Opsets below 6 name the type. The passes write its number in all opsets.
+// In opsets below 6, attribute `to` is the name of the type. Passes write the number of the type in
+// all opsets.
 std::optional<DType> type_from_text(std::string_view name) {
   static constexpr std::array<std::string_view, 17> kNames = {
       "UNDEFINED", "FLOAT",  "UINT8",     "INT8",       "UINT16",  "INT16",

@@ -1,5 +1,5 @@
 // Crops or pads each axis symmetrically to the constant shape in input 1. If the difference is odd,
-// the extra element is at the end.
+// one element more is removed or added at the end than at the beginning.
 #include <algorithm>
 
 #include "ops/common/axes.h"

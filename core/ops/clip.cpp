@@ -41,7 +41,8 @@ void infer(InferContext& ctx) {
   infer_elementwise(ctx, ElementwiseTypes::numeric, false);
 }
 
-// Only f32 is fused. If 0 is the only bound, infinity stays.
+// The nodes that passes fuse are f32, so an absent bound is the least or the greatest f32. If 0 is
+// the only bound, the activation is Relu, which does not change infinity.
 std::optional<Epilogue> epilogue(const ir::Node& n) {
   const bool inputs = n.opset() >= 11;
   float low = std::numeric_limits<float>::lowest(), high = std::numeric_limits<float>::max();

@@ -7,7 +7,7 @@ namespace poprt::ops::concat_from_sequence_op {
 
 namespace {
 
-// [n, ...] with a new axis: [n, 1, ...].
+// The item with a new axis of size one in front of axis `axis`.
 Item with_axis(ResolveContext& ctx, const Item& item, int64_t axis) {
   if (!item.value->type.is_static())
     return Item::of(

@@ -53,7 +53,7 @@ void map_axes(AxesContext& ctx) {
   axes::per_channel(ctx, 3);
   const size_t channels[] = {1};
   for (const size_t i : {2, 4}) axes::same(ctx, i, 0, channels);
-  // the place determines where x is sampled
+  // The place of a result determines where x is sampled.
   for (size_t d = 2; d < ctx.out().size(); d++) ctx.number(0, d);
 }
 

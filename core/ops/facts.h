@@ -27,7 +27,7 @@ using kernels::Activation;
 using ElementwiseValue = int64_t;
 
 // Converts a node to steps of an elementwise program. operands[i] is input i of the node, or any
-// value if that input is omitted. Element types are ignored, except by Cast.
+// value if that input is omitted. Element types are ignored, except by Cast and Clip.
 struct ElementwiseForm {
   using Append = ElementwiseValue (*)(ElementwiseProgram& program, const ir::Node& node,
                                       std::span<const ElementwiseValue> operands);
@@ -55,11 +55,12 @@ enum class BlockedForm : uint8_t {
   binary,
 };
 
-// The form between DequantizeLinear and QuantizeLinear with the same scale and zero point.
+// The form that computes on bytes, in place of an operator between DequantizeLinear and
+// QuantizeLinear with the same scale and zero point.
 enum class QdqForm : uint8_t {
   none,
-  moves,   // it moves elements, so it can move bytes
-  orders,  // it compares elements, and their bytes have the same order
+  moves,   // the operator moves elements, so it can move their bytes
+  orders,  // the operator compares elements, and their bytes have the same order
 };
 
 // How an operator uses text, which the compiler may replace by numbers
@@ -104,7 +105,7 @@ enum class ElementSource : uint8_t {
 enum class CastForm : uint8_t {
   none,
   to_type,     // to the type of attribute `to` or of input 1
-  to_quarter,  // to an 8-bit float in a byte, times 2^(input 1)
+  to_quarter,  // divided by 2^(input 1), to an 8-bit float in a byte
 };
 
 // The least and the greatest number that an operator needs to consider. If `checked`, others are

@@ -25,8 +25,8 @@ void lower(LowerContext& ctx) {
   const float alpha = ctx.node.float_attr("alpha", 1.0f), beta = ctx.node.float_attr("beta", 1.0f);
   const int64_t m = ctx.out_shape()[0], n = ctx.out_shape()[1], k = ctx.in_shape(0)[1 - ta];
   const bool has_c = ctx.has(2) && beta != 0;
-  // C is read as a matrix with strides, 0 along a broadcast axis. Opset 1 to 6 had an attribute for
-  // broadcasting.
+  // C is read as a matrix with strides, 0 along a broadcast axis. Attribute `broadcast` of opsets
+  // below 7 is not read, because C is broadcast in all opsets.
   int64_t c_row = 0, c_n = 0;
   if (has_c) {
     Shape c = ctx.in_shape(2);

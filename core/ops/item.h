@@ -51,8 +51,7 @@ struct Item {
   }
   // Whether only a part along that axis is real.
   bool sized_along(size_t d) const { return size && (axis == d || twin == d); }
-  // A copy that keeps only the size along axis d. If the item has no size there, neither has the
-  // copy.
+  // A copy that keeps only the size along axis d. If the item has no size there, the copy has none.
   Item along(size_t d) const {
     Item item = *this;
     item.sized(sized_along(d) ? size : nullptr, d);

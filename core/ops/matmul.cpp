@@ -73,7 +73,7 @@ void lower(LowerContext& ctx) {
   s.b_n = 1;
   const auto as = contiguous_strides(a), bs = contiguous_strides(b);
   const size_t rank = std::max(a.size(), b.size()) - 2;
-  // All rows of A are multiplied by the same B, so the batch is one tall product.
+  // If all rows of A are multiplied by the same B, the batch is one tall product.
   const bool shared = std::all_of(b.begin(), b.end() - 2, [](int64_t d) { return d == 1; });
   if (shared) {
     s.m = element_count(std::span(a).first(a.size() - 1));

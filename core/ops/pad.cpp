@@ -11,7 +11,8 @@
 namespace poprt::ops::pad_op {
 namespace {
 
-// If the maps are longer than this in total, a fill and a copy replace them.
+// Each padded axis has an index map (emit_map_axes). If the maps have more entries than this in
+// total, a fill and a copy replace them.
 constexpr int64_t kLongestMaps = 1 << 14;
 
 struct Pads {

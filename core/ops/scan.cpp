@@ -98,7 +98,7 @@ uint32_t lengths(const ir::Node& n) { return n.opset() < 9 ? 0b1 : 0; }
 struct Scanned {
   Items states;
   std::vector<ir::Value*> values;  // the scan inputs
-  // the axes along which they are split, and whether they start at the end
+  // The axes along which the scan inputs are split, and whether the steps begin at their ends.
   std::vector<int64_t> axes, reversed;
   int64_t length = -1, batch = -1;
   // The number of steps if it depends on data; `length` is then its bound.

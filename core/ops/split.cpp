@@ -12,7 +12,7 @@ void infer(InferContext& ctx) {
   const size_t parts = ctx.node.outputs().size();
   bool known = true;
   std::optional<std::vector<int64_t>> sizes;
-  if (ctx.opset() < 2 && ctx.has(1)) {  // has the type of the data
+  if (ctx.opset() < 2 && ctx.has(1)) {  // the sizes have the type of the data
     const Tensor* given = ctx.constant(1);
     known = given != nullptr;
     if (given) sizes = whole_numbers(ctx.node, *given);

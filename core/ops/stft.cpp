@@ -71,8 +71,8 @@ void lower(LowerContext& ctx) {
 }
 
 // ONNX's shape inference treats an absent `onesided` as 0, although its default is 1. Models that
-// went through it declare twice the number of frequencies for this node and for all values computed
-// from it.
+// went through it declare all frequencies instead of one half for this node and for all values
+// computed from it.
 bool misjudged_by_onnx(const ir::Node& node) { return node.find_attr("onesided") == nullptr; }
 
 }  // namespace

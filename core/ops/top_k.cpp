@@ -111,7 +111,8 @@ BoundResult bound(BoundContext& ctx) {
   Item real = x;
   const int64_t constant = in.size() > 1 ? ctx.constant_ints(1).at(0) : n.int_attr("k", 0);
   if (ir::Value* k = count ? count : ctx.build.integer(constant); !is_at_most(ctx, k, x.size))
-    // The maximum is the size itself, unless k is invalid. It keeps the check alive.
+    // The maximum is the size itself, unless k is invalid. It reads the checked number, so that the
+    // check is not removed as unused.
     real.size = ctx.build.newest("Max", {x.size, ctx.checked_number(calls::Fitting::k, k, x.size)});
   in[0].value = ctx.filled(real, extreme(x.value->dtype(), n.int_attr("largest", 1) == 0));
   return {count, axis};

@@ -21,7 +21,7 @@ inline std::array<int64_t, 3> head_strides(bool packed, int64_t heads, int64_t r
 }
 
 // Returns the call of a node with these sizes, and with its attributes for the keys that a query
-// may see. Operands have no strides.
+// may see. The strides of the operands are not set.
 template <class Sizes>
 calls::AttentionGeneric attention_call(const ir::Node& node, const Sizes& s) {
   calls::AttentionGeneric call;
@@ -40,7 +40,7 @@ calls::AttentionGeneric attention_call(const ir::Node& node, const Sizes& s) {
 
 // Returns the shape of input `input`, a mask, with four dimensions. Each of the first three is 1,
 // which broadcasts, or that of the scores [batch, q_heads, queries, keys]. The last one may be
-// smaller than that of the scores, also 1; it does not broadcast, because the reference
+// smaller than that of the scores. It does not broadcast even if it is 1, because the reference
 // implementation of ONNX hides the keys that the mask lacks. Throws invalid_argument if the mask
 // does not fit.
 inline Shape mask_shape(const ir::Node& node, size_t input, const Shape& scores) {

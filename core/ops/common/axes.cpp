@@ -303,8 +303,8 @@ std::vector<int64_t> products_from(std::span<const int64_t> shape) {
   return p;
 }
 
-// The axis that corresponds to one digit of the number of an element, after division by `low` and
-// before `high`.
+// A digit of the number n of an element is n / low mod (high / low). Returns the axis whose place
+// determines the digit, or nothing if there is no single one.
 std::optional<size_t> axis_between(const std::vector<int64_t>& p, int64_t low, int64_t high) {
   for (size_t d = 0; d + 1 < p.size(); d++)
     if (p[d] > p[d + 1] && low >= p[d + 1] && high <= p[d] && low % p[d + 1] == 0 &&
@@ -460,7 +460,7 @@ void out_of_blocks(AxesContext& ctx, size_t input, size_t plain_axis, size_t out
 
 namespace {
 
-// A link whose digits never repeat is treated as a link without a period.
+// The extent of the link, or kNoRepeat if the axes are so short that nothing repeats.
 int64_t period(const AxisLink& l, int64_t from_places, int64_t to_places) {
   if (l.extent == kNoRepeat || l.shift < 0) return l.extent;
   const bool once = (from_places - 1 + l.shift) / l.input_block < l.extent &&
@@ -562,8 +562,9 @@ std::vector<AxisLink> links_through(const std::vector<AxisLink>& before, const A
   return after;
 }
 
-// Removes outputs that cannot be computed or are not used. Empty if the node cannot be expanded,
-// for example because a constant is missing.
+// Returns the expansion of the node with all outputs or, if that fails, with the outputs that are
+// read, and sets `outputs` to their numbers. Returns null if the node cannot be expanded, for
+// example because a constant is missing.
 std::unique_ptr<ir::Graph> expanded(const ir::Node& node, std::vector<size_t>& outputs) {
   for (const bool all : {true, false}) {
     auto graph = isolate(node);

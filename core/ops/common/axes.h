@@ -13,8 +13,8 @@ namespace poprt::ops::axes {
 
 // Nothing is carried: the operator mixes all places, or it has no axes (sequences, subgraphs).
 void none(AxesContext& ctx);
-// The outputs depend on the shapes of the inputs only. Their elements are all equal, or each is the
-// number of its place.
+// The outputs depend on the shapes of the inputs only. Their elements are all equal (shapes_only),
+// or depend on their places (by_place).
 void shapes_only(AxesContext& ctx);
 void by_place(AxesContext& ctx);
 // Random numbers that depend on the place, for each element or sample of input 0.

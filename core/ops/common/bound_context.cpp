@@ -51,8 +51,8 @@ std::span<Value* const> deciding(const Value* v) {
   return facts.source == ElementSource::chosen ? n->inputs().subspan(1) : std::span<Value* const>();
 }
 
-// A value may be reached on a number of paths that is exponential in the depth of the graph, so the
-// limit of each value is kept.
+// The number of paths to a value may be exponential in the depth of the graph, so the limit of each
+// value is computed once and stored.
 using Limits = std::unordered_map<const Value*, Limit>;
 
 // The limit of `v` from those of its operands.

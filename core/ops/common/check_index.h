@@ -1,5 +1,5 @@
-// Creates poprt.CheckIndex in expansions: numbers that choose a place, in an operator that becomes
-// other operators. An operator with a kernel uses check_numbers() instead.
+// Creates poprt.CheckIndex in an expansion, for numbers that choose a place. An operator with a
+// kernel uses check_numbers() instead.
 #pragma once
 
 #include <vector>

@@ -5,7 +5,7 @@
 namespace poprt::ops {
 namespace {
 
-// The unsigned type with as many bits as the element type.
+// The unsigned type with as many bits as the element type, which has 2 or 4.
 DType code_type(DType dtype) { return dtype_bits(dtype) == 2 ? DType::u2 : DType::u4; }
 
 }  // namespace

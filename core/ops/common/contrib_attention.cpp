@@ -262,7 +262,7 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
     call.k = packed_part(e, packed, 1, 3);
     call.v = packed_part(e, packed, 2, 3);
   } else if (!call.k) {
-    // [B,1,q+k+v columns]
+    // The query contains the columns of query, key and value.
     const Shape s = e.shape_of(call.q);
     e.check(s.size() == 3 && s[2] % 3 == 0, "query must contain query, key and value");
     Value* packed = call.q;
@@ -326,7 +326,7 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
   const int64_t keys = checked_add(past, k[k.size() - 2]);
   Value* mask = e.in_or_null(in.mask);
   if (mask && shared && e.shape_of(mask).size() == 2 && e.shape_of(mask)[1] < keys) {
-    // Keys after the mask do not exist yet.
+    // Places of the cache after the end of the mask contain no keys yet, so they are hidden.
     const Shape s = e.shape_of(mask);
     mask = e.concat({mask, e.expand(e.number(mask->dtype(), 0), {s[0], keys - s[1]})}, 1);
   }

@@ -16,8 +16,8 @@ struct AttentionCall {
   ir::Value* mask = nullptr;
   // s64 [B]: the number of valid keys; the last query is at the last valid key.
   ir::Value* lengths = nullptr;
-  // If L = S or lengths are given, the last query sees all valid keys and each earlier query one
-  // fewer.
+  // Query i sees the keys up to P + i; a single query without a window sees all keys. With lengths,
+  // the last query sees all valid keys and each earlier query one fewer.
   bool causal = false;
   double scale = 0;  // 0: 1 / sqrt(D)
   double softcap = 0;
@@ -39,10 +39,10 @@ AttentionResult attend(Expansion& e, const AttentionCall& call, bool wants_prese
 ir::Value* attend_packed(Expansion& e, ir::Value* qkv, int64_t heads, ir::Value* mask, bool causal,
                          double scale);
 
-// Converts any form of `mask_index` of Attention and MultiHeadAttention to a tensor that is added
-// to scores [B,1,S or 1,T]. The forms are [B] lengths, [2B] ends and starts, [3B+2] with the
-// lengths first, [B,T], [B,S,T] or [B,1,M,M] with zeros where a key is hidden. A hidden key has the
-// value `filter`. Returns null if `mask` is null.
+// Converts any form of `mask_index` of Attention and MultiHeadAttention to a tensor [B,1,S or 1,T]
+// that is added to the scores. The forms are [B] lengths, [2B] ends and starts, [3B+2] with the
+// lengths first, and [B,T], [B,S,T] or [B,1,M,M] with zeros where a key is hidden. A hidden key has
+// the value `filter`. Returns null if `mask` is null.
 ir::Value* additive_mask(Expansion& e, ir::Value* mask, int64_t batch, int64_t queries,
                          int64_t keys, int64_t past, double filter, DType dtype);
 

@@ -45,8 +45,9 @@ bool is_three_by_three(const ConvProblem& p) {
   });
 }
 
-// Slices that are convolved only along the depth, pixel by pixel, as an image with a row for each
-// slice. Rows are then long, and no slice ends one.
+// If slices are convolved along the depth only, pixel by pixel, returns the problem as the
+// convolution of an image in which each slice is one row. The kernel then computes runs of all
+// pixels of a slice instead of one of its rows. Returns other problems unchanged.
 ConvProblem with_slices_as_rows(const ConvProblem& p) {
   const auto unchanged = [](const ConvAxis& a) {
     return a.kernel == 1 && a.stride == 1 && a.pad == 0 && a.in == a.out;
@@ -109,7 +110,7 @@ bool prefers_dense_bf16(const ConvProblem& p) {
 // model, but only layers with many tiles have them, for which the transform of weights takes little
 // time.
 
-// Sixteen products: one vector of output channels of one pixel.
+// The time of sixteen products, one for each output channel of a vector, for one pixel.
 constexpr double kVectorNs = 1 / 7.5, kBf16VectorNs = kVectorNs / 2;
 // Reading weights from memory, per byte: 20 GB/s.
 constexpr double kByteNs = 1.0 / 20;
@@ -139,7 +140,8 @@ double winograd_ns(const ConvProblem& p, int64_t tile) {
   // Transforms of a tile of 16 channels (the mean of inputs and outputs), and of the weights of an
   // input channel and 16 output channels.
   const double tile_ns = tile == 2 ? 20 : 65, weights_ns = tile == 2 ? 20 : 42;
-  // A task transforms the weights for at most 168 tiles (conv_winograd.cpp).
+  // A task transforms the weights for 8 to 168 tiles (conv_winograd.cpp). The model assumes this
+  // number.
   constexpr double kTilesOfTask = 128;
   // The taps of the depth are summed like input channels.
   const int64_t depth = p.axes[0].kernel;
@@ -239,7 +241,7 @@ ConvKernel by_blocks(const ConvProblem& p) {
   return k;
 }
 
-// K is (channel, tap), so each pair counts as a channel.
+// A kernel that sums over the pairs of a channel and a tap, so each pair counts as a channel.
 template <class Call>
 ConvKernel by_taps(const ConvProblem& p) {
   ConvKernel k = by_groups<Call>(p);
@@ -405,7 +407,8 @@ int64_t ConvKernel::packed_count() const {
 
 namespace {
 
-// Packs the pairs of groups, and the group after them, whose filters have `weights.c` channels.
+// Packs the pairs of groups, and the group of c to m channels after them. Its filters are stored
+// with the channels of a pair, of which only the first c are packed.
 void pack_with_single(const kernels::ConvWeights& pairs, int64_t c, int64_t m,
                       std::span<float> to) {
   kernels::ConvWeights w = pairs;

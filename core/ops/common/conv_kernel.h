@@ -28,9 +28,9 @@ namespace poprt::ops {
 // least 8 channels. Weights and bias may be computed at run time if there are enough pixels to
 // justify packing them.
 bool poprt_conv_supported(const ir::Node& conv);
-// Whether such a convolution has groups of odd multiples of 8 channels. Each two of them are
-// computed as one group in which half of the weights are zero, which is faster than a plain layout.
-// A last group without another remains as it is.
+// Whether such a convolution has groups of multiples of 8 channels that no kernel computes as they
+// are. Each two of them are computed as one group in which half of the weights are zero, which is
+// faster than a plain layout. A last group without another remains as it is.
 bool pairs_groups(const ir::Node& conv);
 // The attribute of poprt.Conv with the input and output channels of each of the two groups that are
 // computed as one. Attribute `group` is then the number of pairs. The weights of a last group

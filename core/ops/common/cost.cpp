@@ -225,7 +225,8 @@ DType product_type(CostContext& ctx, size_t input) {
   return dtype_bits(type) == 8 ? DType::f8_143 : DType::f16;
 }
 
-// Sets the types of a product, and adds the conversion of its input to an 8-bit float.
+// Sets the types of a product. If products with weights have 8-bit inputs and this is one, adds the
+// conversion of its input.
 void set_types(CostContext& ctx, ipu::Product& p, size_t input, bool weights) {
   p.inputs = product_type(ctx, input);
   if (ctx.quarter_products && weights && p.inputs == DType::f16) {
@@ -328,7 +329,7 @@ void conv_of(CostContext& ctx, size_t weights, size_t bias) {
     p.stride_rows = at(strides, rank - 2);
     p.dilation_rows = at(dilations, rank - 2);
   }
-  // Slices of a volume are rows.
+  // The slices of a volume count as images, and the taps along the depth as input channels.
   for (size_t i = 2; i < rank; i++) {
     p.batch *= y[i];
     p.in *= w[i];
@@ -370,9 +371,9 @@ void conv_transpose(CostContext& ctx) {
     p.kernel_rows = taps(rank - 2);
   }
   if (p.multiplies() == 0) return;
-  set_types(ctx, p, 0, false);  // the conversion to 8-bit floats does not change it
+  set_types(ctx, p, 0, false);  // false: ConvTranspose is not converted to 8-bit floats
   ctx.out.product(p);
-  // The results of the phases of the stride alternate.
+  // The results of the phases of the stride alternate in memory, so they are rearranged.
   ctx.out.rearrange(p.result, ctx.result_count(), ipu::chip_bytes(p.result, 1) * p.out);
   if (ctx.has(2)) ctx.out.bias(p.result, ctx.result_count(), ctx.in_count(2));
 }
@@ -429,7 +430,7 @@ void gather(CostContext& ctx) {
       std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, std::max<int64_t>(rank - 1, 0)));
   const int64_t rows = x.empty() ? 1 : x[at];
   const int64_t indices = ctx.in_count(1);
-  // Constant indices are a view of the input.
+  // With constant indices, the places that are read are known in advance.
   if (ctx.is_constant(1)) return movement(ctx);
   ctx.out.gather(ctx.in_type(0), rows, ctx.in_count(0) / std::max<int64_t>(rows, 1), indices);
 }

@@ -4,9 +4,9 @@
 #include "ops/common/cost.h"
 
 // The supersteps of RNN, GRU and LSTM, as the chip's libraries program them for an inference: a
-// loop over time whose body exists once. A step slices its inputs, multiplies them and the last
-// result by the weights of both in one product, and writes its result to the sequence. Weights stay
-// where the plan of this product wants them; gates are not kept.
+// loop over time whose body exists once. A step slices its inputs, multiplies them and the result
+// of the previous step by the weights of both in one product, and writes its result to the
+// sequence. Weights stay where the plan of this product wants them; gates are not kept.
 //
 // Worked example: an LSTM of 1024 inputs and 1024 outputs for 16 sequences has one product
 // [16, 2048] x [2048, 4096] in a step. The products of all inputs at once, for 25 steps, would keep

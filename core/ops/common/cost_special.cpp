@@ -38,7 +38,7 @@ int64_t dimension(const Shape& shape, int64_t axis) {
   return axis >= 0 && axis < rank ? shape[static_cast<size_t>(axis)] : 1;
 }
 
-// The number of rounds in which halves of `n` candidates are excluded.
+// The number of rounds of a search among `n` candidates in which each round excludes one half.
 int64_t levels_of(int64_t n) {
   return static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(at_least_one(n))));
 }
@@ -52,7 +52,7 @@ void interpolate(CostContext& ctx, int64_t n) {
   }
 }
 
-// The sum over the last axis so far, of rows with `columns` elements.
+// The running sums along the last axis, of rows with `columns` elements.
 void running_sum(CostContext& ctx, DType type, int64_t n, int64_t columns) {
   for (int64_t width = 1; width < columns; width *= 2) {
     ctx.out.align(type, n);
@@ -138,7 +138,7 @@ void det(CostContext& ctx) { elimination(ctx, 1); }
 
 void inverse(CostContext& ctx) { elimination(ctx, 2); }
 
-// The host decodes images, so the chip does nothing.
+// The compiler decodes images, so the chip does nothing.
 void image_decoder(CostContext&) {}
 
 void crop_and_resize(CostContext& ctx) { interpolate(ctx, ctx.result_count()); }

@@ -117,7 +117,7 @@ inline constexpr int64_t kMaxStepsPerNode = 4;
 
 // Appends the computation of the node on operands[i] for its input i (any value for an omitted one)
 // and returns the result. elementwise_known() must be true for the node; element types are ignored
-// except for Cast.
+// except by Cast and Clip.
 ElementwiseProgram::Value append_elementwise(ElementwiseProgram& program, const ir::Node& node,
                                              std::span<const ElementwiseProgram::Value> operands);
 

@@ -56,7 +56,7 @@ int64_t conv_transpose(const ir::Node& node) {
 }
 
 int64_t recurrent(const ir::Node& node) {
-  // length and batch, in the order of attribute `layout`
+  // The first two dimensions are length and batch, in the order of attribute `layout`.
   const Shape& data = node.input(0)->shape();
   return 2 * data[0] * data[1] * (elements(node.input(1)) + elements(node.input(2)));
 }

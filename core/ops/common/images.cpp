@@ -40,7 +40,7 @@ void* open_library(std::string& why) {
 
 const poprt_images_library& images_library() {
   static std::mutex mutex;
-  static const poprt_images_library* loaded = nullptr;  // a later call tries again
+  static const poprt_images_library* loaded = nullptr;  // a call after a failure tries again
   const std::lock_guard lock(mutex);
   if (loaded) return *loaded;
   std::string why;

@@ -19,7 +19,7 @@ void lower_each_product(LowerContext& ctx, size_t a, size_t b, size_t a_zero, si
                         program::BufferId sums) {
   const Shape as = matrix(ctx.in_shape(a), true), bs = matrix(ctx.in_shape(b), false);
   const int64_t m = as[as.size() - 2], k = as.back(), n = bs.back();
-  // The bytes of matrix `index` of an input whose matrices have `count` elements.
+  // The bytes of matrix `index` of an input whose matrices have the shape `shape`.
   const auto part = [&](size_t i, int64_t index, const Shape& shape) {
     return ctx.view(ctx.in(i), static_cast<uint64_t>(index * element_count(shape)), ctx.in_dtype(i),
                     shape);

@@ -63,7 +63,8 @@ std::optional<int64_t> trip_count(const InferContext& ctx) {
   return std::max<int64_t>((*count)[0], 0);
 }
 
-// The type of a state after all rounds; possibly no round runs.
+// The type of a state after all rounds. Unless `runs`, possibly no round runs, and the state is
+// then `given`.
 ir::ValueType final_type(const ir::Value* given, const ir::ValueType& made, bool runs) {
   if (runs) return made;
   ir::ValueType type = ir::ValueType{made.dtype, false, {}, {}};
@@ -157,7 +158,7 @@ void resolve_loop(ResolveContext& ctx) {
                     Item::of(declared)};
     inputs.insert(inputs.end(), carried.begin(), carried.end());
     Items results = ctx.run_body(*body, inputs);
-    // the body passes the condition through
+    // If the body passes the condition through, the result is the condition as a scalar.
     if (results[0].value == declared) results[0].value = condition;
     return results;
   };

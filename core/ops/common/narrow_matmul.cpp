@@ -86,7 +86,7 @@ void add_blocks(LowerContext& ctx, const NarrowMatmul& p, NarrowCall& to) {
   const int64_t blocks = p.block ? (c.k + p.block - 1) / p.block : 1;
   c.block = p.block ? p.block : padded;
   if (blocks == 1) c.block = padded;
-  // The largest part that is a divisor of the block.
+  // The largest of 16, 32, 64 and 128 that divides the block, or 16 if none does.
   c.part = 16;
   while (c.part * 2 <= kMostOfPart && c.block % (c.part * 2) == 0) c.part *= 2;
   const bool parts_fit = c.block % c.part == 0 && c.part % group == 0;
@@ -109,7 +109,8 @@ void add_blocks(LowerContext& ctx, const NarrowMatmul& p, NarrowCall& to) {
                             {c.n, blocks, p.scale_by_block, p.scale_by_n, DType::u8, middle, 1});
 }
 
-// The value of an 8-bit float divided by the f16 as which a kernel reads it.
+// The ratio of the value of an 8-bit float to the f16 as which a kernel reads it; 1 for other
+// formats.
 double quarter_factor(NarrowFormat format) { return format == NarrowFormat::f8_143 ? 0x1p7 : 1; }
 
 }  // namespace

@@ -175,7 +175,7 @@ void axes_of_layer_norm(AxesContext& ctx) {
   const auto axis = static_cast<size_t>(
       normalize_axis(ctx.node.int_attr("axis", -1), static_cast<int64_t>(x.size())));
   for (size_t o = 0; o < ctx.output_count(); o++) axes::range(ctx, 0, 0, axis, o, 0);
-  // Element d of x uses element d of the scale.
+  // The place along a normalised axis determines which elements of scale and bias are used.
   for (size_t d = axis; d < x.size(); d++) ctx.number(0, d);
   for (size_t i = 1; i < std::min<size_t>(ctx.input_count(), 3); i++) {
     for (size_t o = 1; o < ctx.output_count(); o++) ctx.independent(i, o);

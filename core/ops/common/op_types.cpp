@@ -25,8 +25,8 @@ constexpr std::array kTypes = {DType::f32,        DType::f16,      DType::bf16, 
 
 constexpr std::array kText = {DType::string};
 
-// The trials of operators that state none, from the most to the least demanding. An operator with
-// an optional second input passes the first trial that it supports.
+// The trials of operators that state none, in this order. The first one that an operator passes
+// counts, so an optional second input is omitted.
 constexpr Trial kCommonTrials[] = {{"T[4,4]"},
                                    {"T[1,4,4,4]"},
                                    {"T[4,4]; T[4,4]"},

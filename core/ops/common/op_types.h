@@ -35,8 +35,8 @@ struct OpSupport {
 // kept for the life of the process.
 const OpSupport& support_of(const OpDef& op);
 
-// The trials of the operator: those that it states, or the common ones from the most to the least
-// demanding (ops/trial.h).
+// The trials of the operator in the order in which they are tried: those that it states, or the
+// common ones (ops/trial.h).
 std::vector<Trial> trials_of(const OpDef& op);
 
 // "f32 f16 s8"; "inner" for an empty list.

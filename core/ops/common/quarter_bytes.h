@@ -12,7 +12,7 @@ inline DType quarter_of(Expansion& e, std::string_view attribute) {
   e.fail_unsupported("{} '{}', expected F143 or F152", attribute, name);
 }
 
-// The same with the names of PopART.
+// The same as quarter_of() for the names that PopART uses.
 inline DType quarter_named(Expansion& e, std::string_view attribute) {
   const std::string name = e.node.string_attr(attribute, "FLOAT8_143");
   if (name == "FLOAT8_143") return DType::f8e4m3fnuz;

@@ -13,7 +13,7 @@ struct RecurrentOp {
   bool has_cell = false;             // a third result Y_c, inputs initial_c and peephole weights
   bool linear_before_reset = false;  // has that attribute
   std::vector<std::string_view> activations = {};
-  // input 0 is already x * W of all directions, and input 1 is absent. R may be constant bytes
+  // Input 0 is already x * W of all directions, and input 1 is absent. R may be constant bytes
   // [directions, gates * hidden, hidden] with symmetric zero points; input 8 is then their scale,
   // f32 [directions] or [directions, gates * hidden].
   bool projected = false;

@@ -99,7 +99,7 @@ Taps taps_of(const ResizeSpec& spec, const ResizeAxis& a) {
   const bool cubic = spec.mode == "cubic";
   const double radius = cubic ? 2 : 1;
   const double shrink = spec.antialias ? std::min(1.0, static_cast<double>(a.scale)) : 1.0;
-  // The sources floor(x) + first ... that can have a weight.
+  // Only `taps.count` sources can have a weight; the first one is floor(x) + first.
   const auto first = static_cast<int64_t>(std::floor(-radius / shrink)) + 1;
   Taps taps;
   taps.count = 2 - 2 * first;
@@ -166,7 +166,7 @@ ResizeSpec resize_attributes(const ir::Node& node, int64_t opset) {
     check_value_since(node, opset, "coordinate_transformation_mode", spec.coordinates,
                       {"half_pixel_symmetric"}, 19);
     spec.nearest = node.string_attr("nearest_mode", "round_prefer_floor");
-    // From opset 10 on, only passes create it.
+    // ONNX does not define `simple`; only poprt.Resize accepts it.
     if (spec.nearest == "simple" && node.domain != "poprt")
       fail(ErrorCode::invalid_argument, "{}: nearest_mode 'simple' is unknown", node.describe());
     spec.cubic_a = node.float_attr("cubic_coeff_a", -0.75f);

@@ -23,7 +23,7 @@ std::vector<ir::Value*> values_of(const Items& elements) {
   return Item::sequence_of(elements).parts();
 }
 
-// Row p contains the elements, of `size`, that remain without element p.
+// Row p contains the numbers of the elements that remain if element p of `size` elements is erased.
 Tensor rows_of_erase(int64_t size) {
   std::vector<int64_t> rows;
   for (int64_t p = 0; p < size; p++)

@@ -83,7 +83,8 @@ bool is_too_large(std::string_view s) {
     if (error == std::errc::result_out_of_range) return digits[0] != '-';
     exponent = std::clamp(exponent, -kMost, kMost);
   }
-  // The first digit other than 0 counts 10^exponent in front of the point, 10^(exponent - 1) after.
+  // The first digit other than 0 has the weight 10^(d - 1) in front of the point and 10^d after it,
+  // where d is exponent + point - first. Such a number is far from 1, so the sign of d decides.
   const size_t first = s.find_first_of("123456789"), point = std::min(s.find('.'), e);
   return first < e && exponent + static_cast<int64_t>(point) - static_cast<int64_t>(first) > 0;
 }
@@ -187,7 +188,7 @@ bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 std::vector<std::string> split_text(std::string_view s, std::string_view delimiter, int64_t most) {
   std::vector<std::string> parts;
   const auto may_split = [&] { return most < 0 || static_cast<int64_t>(parts.size()) < most; };
-  if (delimiter.empty()) {  // splits at runs of white space; there are none at the ends
+  if (delimiter.empty()) {  // splits at runs of white space; those at the ends are removed
     const auto skip = [&] {
       while (!s.empty() && is_space(s.front())) s.remove_prefix(1);
     };

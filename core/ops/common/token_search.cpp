@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMaxLength = 4096;  // the limit of ONNX Runtime
 constexpr int64_t kMaxBeams = 128;
-constexpr int64_t kFirstOpset = 11;  // of the operators in the rounds
+constexpr int64_t kFirstOpset = 11;  // the first one with all operators of the rounds
 
 }  // namespace
 
@@ -177,7 +177,8 @@ TokenSearch::Value* TokenSearch::all_done() {
               DType::boolean);
 }
 
-// Runs `body` in a separate branch. The state that the branch produces is the state afterwards.
+// Runs `body` in a branch that is not taken if all texts are done. The state afterwards is that of
+// the branch that was taken.
 void TokenSearch::unless_done(const std::function<void()>& body) {
   struct Slot {
     Value** value;

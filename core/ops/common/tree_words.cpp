@@ -111,9 +111,9 @@ void put_nodes(const std::vector<TreeNode>& nodes, const std::vector<int32_t>& l
 }
 
 constexpr int64_t kGroupLeaves = 32;
-// Trees of more groups are walked. In a loop of runs, 64 rows through trees of 100 leaves take half
-// of the time as masks, but ten times as long in turn with another engine
-// (docs/decisions/tree-ensembles.md).
+// Trees with more groups of leaves are walked. In a loop of runs, 64 rows through trees of 100
+// leaves take half of the time as masks, but up to ten times as long if runs alternate with those
+// of another engine (docs/decisions/tree-ensembles.md).
 constexpr int64_t kMostGroups = 1;
 // A node is written for each of its groups. The limit is below that of the kernel.
 constexpr int64_t kMostTests = int64_t{1} << 26;

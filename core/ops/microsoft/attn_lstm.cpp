@@ -116,7 +116,7 @@ class AttnLstm {
     return n;
   }
 
-  // [1,B,a] from the state h [1,B,H].
+  // The attention [1,B,a] for the state h [1,B,H].
   ir::Value* attention(ir::Value* h, int64_t d, ir::Value* keys) {
     const Shape k = e_.shape_of(keys);
     ir::Value* state = e_.reshape(h, {batch_, 1, hidden_});

@@ -1,4 +1,4 @@
-// The distances of every row of A to every row of B.
+// The distance of every row of A to every row of B, or its square (attribute metric).
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::microsoft_cdist_op {

@@ -122,7 +122,7 @@ class GatedDeltaNet {
     return e_.reshape(e_.cast(e_.in(input), DType::f32), {1, v_heads_, count / v_heads_});
   }
 
-  // [tokens, heads, 1 or dk]
+  // The logarithms of the factors of the state, [tokens, heads, 1 or dk].
   ir::Value* decay() {
     const int64_t count = element_count(e_.shape(4));
     e_.check(count == tokens_ * v_heads_ || count == tokens_ * v_heads_ * size_,
@@ -140,7 +140,7 @@ class GatedDeltaNet {
                      static_cast<double>(n_.float_attr("gate_lower_bound", -5)));
   }
 
-  // [tokens, heads, 1]
+  // The weights of the changes of the state, [tokens, heads, 1].
   ir::Value* beta() {
     e_.check(element_count(e_.shape(5)) == tokens_ * v_heads_, "beta must be [tokens, heads]");
     ir::Value* x = e_.reshape(e_.cast(e_.in(5), DType::f32), {tokens_, v_heads_, 1});
@@ -213,7 +213,7 @@ class GatedDeltaNet {
     return e_.concat(all, 1);
   }
 
-  // bool [B, count, 1]
+  // bool [B, count, 1]: whether the update of a token is an output.
   ir::Value* is_captured(int64_t count) {
     ir::Value* captured = e_.reshape(e_.cast(e_.in(9), DType::s64), {batch_, 1, 1});
     if (e_.has(3))

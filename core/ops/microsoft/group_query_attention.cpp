@@ -317,8 +317,8 @@ class GroupQueryAttention {
     return e_.add("Or", {hidden, e_.add("Less", {position, oldest})});
   }
 
-  // Prepends a key without a value. Its score is the sink of the head, and masks hide the other
-  // keys.
+  // Prepends a key of zeros with a value of zeros. The mask adds the sink of the head to its score,
+  // and also hides the keys that the causal rule and the window hide.
   void add_sink() {
     ir::Value* mask =
         e_.add("Where", {hidden_keys(), e_.number(type_, -std::numeric_limits<double>::infinity()),

@@ -44,7 +44,8 @@ void expand(Expansion& e) {
   e.check(e.shape(1) == Shape{kStreams, batch, tokens},
           "position_ids must be [3, batch, sequence]");
   check_places(n, 1, table[0], "position");
-  // Selects the rows of the three streams side by side, and then the columns.
+  // Gathers the rows of the three streams, interleaves their columns, and selects one stream for
+  // each column.
   std::vector<int64_t> places = streams_of(e, columns);
   for (int64_t i = 0; i < columns; i++) places[static_cast<size_t>(i)] += i * kStreams;
   const auto selected = [&](size_t input) {

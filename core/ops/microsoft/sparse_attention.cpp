@@ -111,7 +111,7 @@ class SparseAttention {
     return e_.constant(std::move(seen));
   }
 
-  // [B, heads or 1, S, keys]
+  // The mask that is added to the scores, [B, heads or 1, S, keys].
   ir::Value* mask() {
     const int64_t block = n_.int_attr("sparse_block_size", 0);
     e_.check(block > 0, "sparse_block_size must be positive");

@@ -2,14 +2,14 @@
 // With inputs 4, [1 or N,CB,1,1,16], and 5, [1,CB,1,1,16], the convolution reads x * input 4 +
 // input 5 and, with `prologue_relu`, applies Relu to it first.
 //
-// x is [N,C,H,W] for fewer than 16 channels and [N,CB,H,W,16] otherwise. If x is plain and there is
-// no residual, `plain_result` makes y [N,M,OH,OW].
+// x is [N,CB,H,W,16] or, for fewer than 16 channels in one group, plain [N,C,H,W]. If x is plain
+// and there is no residual, `plain_result` makes y [N,M,OH,OW].
 //
 // With `pair`, each of the `group` groups is a pair of groups (conv_kernel.h).
 //
-// With `products` = "bf16", the kernel may round x and the weights to bf16 (f32 by default). x and
-// the residual may be bf16, and y is with `result_type` = "bf16", if the kernel supports it
-// (ConvKernel::reads_bf16()).
+// With `products` = "bf16", the kernel may round x and the weights to bf16 (f32 by default). If the
+// kernel supports it (ConvKernel::reads_bf16()), x and the residual may be bf16, and y is bf16 with
+// `result_type` = "bf16".
 //
 // Values with three spatial dimensions store their slices one after the other, [N,CB,D*H,W,16]. The
 // attribute `depth` is the number of slices of x; the attributes of the window then have three

@@ -1,12 +1,13 @@
-// poprt.Linear: MatMul with constant weights, and the epilogue that its kernel applies.
+// poprt.Linear: MatMul with constant weights, and the epilogue that its kernel applies. Inputs: x,
+// weights, bias?, residual?, scales?, zero points?.
 //
 // Weights may be f16, bf16, f8_143 (input 4 may be their scale), or integers of at most 8 bits: (q
 // - zero point) * scale. Then input 4 is the scales, f32, and input 5 the zero points (default:
 // attribute `zero_point`), integers of any type. Both have one element, or one for each column and
 // each `block_size` values of K (0: all of K), in the order of the axes of the weights. Attribute
 // `products` states the rounding of x that kernels may apply: "f32" (default) none, "bytes" to
-// bytes that have a scale for each block, "bf16" to bf16, "f16" to f16, which also allows sums of
-// 32 products in f16.
+// bytes that have a scale for each part of a block, "bf16" to bf16, "f16" to f16, which also allows
+// sums of 32 products in f16.
 #include "base/checked.h"
 #include "ops/common/axes.h"
 #include "ops/common/matmul.h"
@@ -33,7 +34,7 @@ void infer(InferContext& ctx) {
   ctx.out(0, std::move(y));
 }
 
-// The rows and columns of x, w and the result, and the parts of the epilogue.
+// Sets the number of rows, the buffers of x and of the result, and the parts of the epilogue.
 template <class Product>
 void set_operands(LowerContext& ctx, Product& p) {
   const Shape& x = ctx.in_shape(0);
