@@ -20,7 +20,7 @@ constexpr int64_t kQueryBlock = 192, kRows = 24, kBlockK = 512;
 struct Params : calls::AttentionGeneric {
   bool bool_mask = false;
   int64_t blocks = 0, key_panels = 0, v_panels = 0;
-  bool few = false;       // few queries
+  bool few = false;       // at most isa::kFewQueries queries, for which k and v are not packed
   bool bytes = false;     // k and v are rows of bytes
   bool in_order = false;  // Call::reproducible
   const isa::AttentionTable* attention = &POPRT_SELECT_ISA(attention);
@@ -320,7 +320,8 @@ Plan prepare(const Call& call) {
   place_rows(*p, r, p->bytes ? DType::s8 : t);
   r.needs_if_present(4, DType::s64, {p->batch});
   r.needs_if_present(6, t, {tasks, p->keys});
-  // Strides may be 0. The rows of y are written separately, so it has room for each.
+  // Strides may be 0, so the operands above do not limit the number of rows. Each row of y has its
+  // own memory, so the size of y limits it.
   if (tasks) r.needs(5, t, {tasks, p->v_size});
   const bool any = tasks && (p->v_size || (r.has(6) && p->keys));
   p->blocks = (p->queries + kQueryBlock - 1) / kQueryBlock;

@@ -24,7 +24,7 @@ struct Params : calls::CheckIndex {
     outside.wanted = c.checked;
   }
 
-  // The number of element i in a tensor that has no padding.
+  // The number of element i of the padded tensor if only the first `count` of each `places` remain.
   int64_t real_place(int64_t i, int64_t count) const {
     return i / (places * inner) * count * inner + i % (places * inner);
   }

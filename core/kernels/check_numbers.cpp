@@ -60,7 +60,7 @@ Plan prepare(const Call& call) {
     case DType::f64: plan.run = run<double>; break;
     default: r.fail_dtype(0);
   }
-  // The last step may end after the last number.
+  // The tensor may end with the last number, before the end of its step.
   r.needs(0, type,
           {p->count ? checked_add(checked_mul(p->count - 1, p->step), int64_t{1}) : int64_t{0}});
   plan.outputs = 0;

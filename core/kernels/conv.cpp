@@ -24,7 +24,7 @@ struct Part {
 
 struct Params {
   Part groups;
-  Part single;  // without tasks if there is none
+  Part single;  // the group after the pairs (calls/conv.h); no tasks if there is none
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
@@ -36,8 +36,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   if (end > tasks) p.single.run(data, std::max<int64_t>(begin - tasks, 0), end - tasks, floats);
 }
 
-// Adds the group after the pairs. All sizes together must fit the operands; those of the parts have
-// been checked.
+// Adds the group after the pairs. plan_blocked_conv() has checked each of the two parts alone
+// against the operands; both together must fit them, too.
 void add_single(const calls::Conv& c, const Call& call, Params& p, Plan& plan) {
   calls::BlockedConv conv = c.conv;
   conv.groups = 1;

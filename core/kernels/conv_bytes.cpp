@@ -34,7 +34,7 @@ struct Params {
   bool by_rows;       // tiles of a row share pointers to the lines of its windows
   int64_t block, blocks, panels, panels_of_task, panel_groups;
   int32_t y_zero, y_low;
-  float y_least = 0, y_most = 0;  // of q, minus y_zero
+  float y_least = 0, y_most = 0;  // bounds of q (calls/conv_bytes.h), minus y_zero
   isa::PixelResidual residual;
   size_t pointer_bytes;
 };

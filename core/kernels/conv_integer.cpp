@@ -135,7 +135,8 @@ void run_depthwise(const void* params, void* const* data, int64_t begin, int64_t
   }
 }
 
-// Plans the float version, unless the planes are too large or a pad is negative.
+// Plans the float version if each group has one input channel, unless there are too many taps, the
+// planes or the stride are too large, or a pad is negative.
 void plan_depthwise(Params& all, Plan& plan) {
   const GenericConv& p = all.conv;
   if (p.c != 1 || p.taps > kExactTaps) return;

@@ -1,8 +1,8 @@
 // conv_vnni (calls/conv_vnni.h). A task is a few panels of 64 positions of one image and group.
 //
-// If the stride along the rows is 1, a panel is read in place: positions continue through the
-// padding at the ends of rows, and results for the padding are dropped. Otherwise the panel is
-// gathered.
+// If the stride along the rows is 1, a panel is read in place; otherwise it is gathered. If the
+// stride from row to row is 1, too, the positions of a panel continue through the padding at the
+// ends of rows, and results for the padding are dropped.
 #include <algorithm>
 #include <array>
 #include <cstring>

@@ -14,7 +14,7 @@ struct Params : calls::Cumsum {
   const isa::ReduceTable* isa = &POPRT_SELECT_ISA(reduce);
 };
 
-// Sums adjacent columns together; a task is a block of columns.
+// The number of adjacent columns that are summed together; a task is a block of so many columns.
 constexpr int64_t kColumns = 512;
 
 template <class T>

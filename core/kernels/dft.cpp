@@ -20,9 +20,10 @@ struct Complex {
 
 struct Params : calls::Dft {
   bool radix2 = false;
-  std::vector<double> cos, sin;  // of 2 pi i / length, with sign
-  // For Bluestein: chirp[k] = e^(+-i pi k^2 / length), and the transform of its conjugate, wrapped
-  // around `size`. The table for `size` is of the forward transform.
+  std::vector<double> cos, sin;  // of 2 pi i / length; `sin` has the sign of the transform
+  // For Bluestein: chirp[k] = e^(+-i pi k^2 / length), and `spectrum` is the transform of its
+  // conjugate, wrapped around `size`. `size_cos` and `size_sin` are the table of the forward
+  // transform of `size` elements.
   int64_t size = 0;
   std::vector<Complex> chirp, spectrum;
   std::vector<double> size_cos, size_sin;
@@ -153,11 +154,12 @@ Plan prepare(const Call& call) {
   r.needs(0, type, {p->outer, p->n, p->inner, p->parts});
   r.needs_if_present(1, type, {p->length});
   r.needs(2, type, {p->outer, p->frames, p->kept, p->inner, p->y_parts});
-  // Positions of a frame's elements fit into 64 bits.
+  // Throws if the position of an element of a frame does not fit into 64 bits.
   checked_add(checked_mul(std::max<int64_t>(p->frames - 1, 0), p->step), p->length);
   Plan plan;
   plan.tasks = p->kept ? Operands::product({p->outer, p->frames, p->inner}) : 0;
-  // The tables and the scratch memory of a transform are then not much larger than its results.
+  // This check limits the tables and the scratch memory of a transform: they are not much larger
+  // than its results.
   r.check(plan.tasks == 0 || p->kept > p->length / 2,
           "kept is at most half of length, expected half of the results or all");
   p->radix2 = (p->length & (p->length - 1)) == 0;

@@ -80,8 +80,9 @@ T divide(T a, T b) {
     if constexpr (std::is_signed_v<T>)
       if (b == -1) return static_cast<T>(W{0} - static_cast<W>(a));
     if constexpr (sizeof(T) == 8) {
-      // Below this limit the quotient is exact in doubles, whose division is several times as fast:
-      // different quotients of such numbers are further apart than the rounding error.
+      // Below this limit, the truncated quotient of doubles, whose division is several times as
+      // fast, is the right one: different quotients of such numbers are further apart than the
+      // rounding error.
       constexpr W kLimit = W{1} << 51;
       const W shift = std::is_signed_v<T> ? kLimit : 0;
       if (static_cast<W>(a) + shift < 2 * kLimit && static_cast<W>(b) + shift < 2 * kLimit)

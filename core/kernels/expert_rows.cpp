@@ -60,7 +60,8 @@ Plan prepare(const Call& call) {
   r.needs(1, p->half ? DType::f16 : DType::f32, {p->experts, p->columns, p->depth});
   r.needs(2, DType::s64, {p->rows});
   r.needs(3, DType::f32, {p->rows, p->columns});
-  // Weights without elements set no limit on `experts`. All rows are 0, as without an expert.
+  // If the depth is 0, the weights have no elements and do not limit `experts`. One expert is
+  // enough, because all results are 0.
   if (p->depth == 0) p->experts = 1;
   p->table = &POPRT_SELECT_ISA(expert_rows);
   p->blocks = (p->columns + kBlock - 1) / kBlock;

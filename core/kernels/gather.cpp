@@ -23,7 +23,8 @@ struct Params {
   p.outside.found(i, load_index(indices, p.wide, i), p.axis);
 }
 
-// For rows of one element.
+// For rows with the size of T. Resolves the indices once, into `at`, for all outer indices of the
+// task.
 template <class T>
 void pick(const Params& p, void* const* data, int64_t begin, int64_t end, int64_t* at) noexcept {
   bool inside = true;

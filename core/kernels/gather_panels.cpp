@@ -1,6 +1,6 @@
 // gather_panels (calls/gather_panels.h). A row is read with the stride of a panel, so it touches a
-// cache line for each element (or pair). The product that shares the panels reads all of them,
-// which takes far longer.
+// cache line for each element (or pair). This is acceptable, because the product that shares the
+// panels reads all of them, which takes far longer.
 #include <algorithm>
 #include <cstring>
 
@@ -17,7 +17,7 @@ constexpr int64_t kTaskElements = 16 << 10;
 
 struct Params : calls::GatherPanels {
   int64_t padded = 0;    // depth of a panel
-  uint32_t flipped = 0;  // bits of four bytes of signed integers
+  uint32_t flipped = 0;  // the bits of four bytes that panels of signed integers contain inverted
   int64_t rows = 0, per_task = 1;
   bool wide = true;  // s64 indices
   Outside outside;

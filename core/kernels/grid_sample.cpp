@@ -70,7 +70,6 @@ void read_along(const Params& p, size_t d, const T* grid, int64_t count, Reads<T
     if (p.mode != SampleMode::cubic && p.padding == SamplePadding::reflection)
       at = p.align ? reflect(at, T{0}, size - 1)
                    : std::clamp(reflect(at, T{-0.5}, size - T{0.5}), T{-0.5}, size - T{0.5});
-    // Both are exact below 2^30.
     const T base = p.mode == SampleMode::nearest ? std::nearbyint(at) : std::floor(at),
             t = at - base;
     const auto first = static_cast<int64_t>(base) - (p.mode == SampleMode::cubic ? 1 : 0);

@@ -18,7 +18,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   const auto& p = *static_cast<const Params*>(params);
   const auto* x = static_cast<const T*>(data[0]);
   const auto* keys = static_cast<const T*>(data[1]);
-  // NaN keys are after all others.
+  // Keys that are NaN follow all others; the binary search excludes them.
   int64_t ordered = p.keys;
   if constexpr (std::is_floating_point_v<T>)
     while (ordered > 0 && std::isnan(keys[ordered - 1])) ordered--;

@@ -77,7 +77,7 @@ Plan prepare(const Call& call) {
   Plan plan;
   plan.outputs = 2;
   plan.run = t == DType::f64 ? run<double> : run<float>;
-  // Otherwise nothing is written, and no operand limits the number of heads or tokens.
+  // If this is false, nothing is written, and no operand limits the number of heads or tokens.
   const bool any = p->vn && (p->tokens || p->kn);
   plan.tasks = any ? p->batch * p->kv_heads : 0;
   plan.work = static_cast<double>(rows) * static_cast<double>(p->q_heads + 3 * p->kv_heads) *

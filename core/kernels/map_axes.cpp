@@ -90,7 +90,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   const void* value = data[1];
   auto* to = static_cast<std::byte*>(data[2]);
   const int64_t last = std::min(end * p.per_task, p.rows);
-  int64_t previous = -1;  // source of the previous row
+  int64_t previous = -1;  // offset of the source of the previous row, or -1 if it was filled
   for (int64_t r = begin * p.per_task; r < last; r++) {
     int64_t rest = r, offset = 0;
     bool filled = false;

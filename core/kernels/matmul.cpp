@@ -85,8 +85,8 @@ Plan prepare(const Call& call) {
       std::clamp<int64_t>(static_cast<int64_t>(100e3 / std::max(panel_ns, 1.0)), 1, most);
   if (plan.work < 20e3) p->task_panels = std::max<int64_t>(1, p->panels);
   const int64_t column_tasks = (p->panels + p->task_panels - 1) / p->task_panels;
-  // Few columns: smaller blocks of rows give enough tasks for 16 threads. Blocks of the same
-  // columns follow each other, so that B is in the cache for all but the first.
+  // If there are few columns, smaller blocks of rows give enough tasks for 16 threads. Blocks of
+  // the same columns follow each other, so that B is in the cache for all but the first.
   constexpr int64_t kLeastTasks = 48, kLeastRows = 32;
   constexpr double kLeastNs = 100e3;
   while (p->row_tasks * column_tasks < kLeastTasks && p->task_rows >= 2 * kLeastRows &&

@@ -11,7 +11,7 @@ namespace {
 
 struct Params : calls::NonMaxSuppression {
   const isa::BoxesTable* table;
-  int64_t stride;  // of the numbers of the chosen boxes
+  int64_t stride;  // distance of two numbers of a box in `chosen`, in floats
 };
 
 // The corners in ascending order.
@@ -31,7 +31,7 @@ Box box_of(const Params& p, const float* box) {
   return {c[0], c[1], c[2], c[3], (c[2] - c[0]) * (c[3] - c[1])};
 }
 
-// Whether the box and box k of `chosen` are the same object.
+// Whether box `a` and box k of `chosen` are the same object.
 bool overlaps(const Params& p, const Box& a, const float* chosen, int64_t k) {
   const auto b = [&](int64_t number) { return chosen[number * p.stride + k]; };
   const float w = std::min(a[2], b(2)) - std::max(a[0], b(0)),
@@ -63,7 +63,7 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
   auto* y = static_cast<int64_t*>(data[2]);
   auto* order = reinterpret_cast<Candidate*>(scratch);
   auto* all = reinterpret_cast<Box*>(order + p.b);
-  auto* chosen = reinterpret_cast<float*>(all + p.b);  // [number of the box][box]
+  auto* chosen = reinterpret_cast<float*>(all + p.b);  // [corners, area][stride]
   int64_t row = 0;
   for (int64_t plane = 0; plane < p.n * p.c && row < p.rows; plane++) {
     const float* s = scores + plane * p.b;

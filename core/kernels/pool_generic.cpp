@@ -1,5 +1,6 @@
-// pool_generic (calls/pool_generic.h). A task is one plane. f32 without indices pools rows of
-// vectors; windows over a whole plane are reductions; everything else uses plain loops.
+// pool_generic (calls/pool_generic.h). A task is one plane. For f32 without indices, rows are
+// pooled as vectors, and a window over the whole plane is a reduction; everything else uses plain
+// loops.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -36,7 +37,8 @@ struct Params {
 };
 
 struct Range {
-  int64_t first, end, counted;  // taps inside the input; taps inside input and padding
+  // Taps [first, end) are inside the input, the first `counted` ones inside input or padding.
+  int64_t first, end, counted;
 };
 Range range_of(const Axis& a, int64_t out) {
   const int64_t origin = out * a.stride - a.pad;
@@ -143,7 +145,7 @@ void run_whole(const void* params, void* const* data, int64_t begin, int64_t end
                       static_cast<const float*>(data[0]) + plane * p.in_plane, p.in_plane);
 }
 
-// Plans the vectorised versions of f32 without indices, if there is one.
+// Plans the vectorised version for f32 without indices, if there is one.
 void plan_planes(Params& p, int64_t planes, Plan& plan) {
   if (p.kind == Pooling::lp && p.p > 2) return;
   bool whole = true;
@@ -197,7 +199,7 @@ Plan prepare(const Call& call) {
   p->column_major = c.column_major;
   std::copy_backward(c.axes.begin(), c.axes.end(), p->axis.end());
   double taps = 1;
-  int64_t counted = 1;  // an average may count all taps of a window
+  int64_t counted = 1;  // must fit 64 bits, because an average may count all taps
   for (const Axis& a : c.axes) {
     taps *= static_cast<double>(a.kernel);
     counted = checked_mul(counted, a.kernel);

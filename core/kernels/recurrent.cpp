@@ -27,7 +27,7 @@ struct Params {
   bool reverse = false;
   int64_t x_offset = 0, x_row = 0;
   int64_t gates = 1, blocks = 0;
-  bool chain_in_y = false;          // y contains the states, so no row is skipped
+  bool chain_in_y = false;          // the states are in y; without `lens`, each step writes its row
   int64_t cell_row = 0, z_row = 0;  // in work
   bool bytes = false;               // r and the state in its product are bytes
   const isa::VnniTable* vnni_table = nullptr;
@@ -158,7 +158,7 @@ struct ByteStates {
   }
 };
 
-// products[n] is the product of a block of r and the n rows of bytes from row `at` on.
+// products[i] is the product of a block of r and row `at` + i of the bytes, for i < n.
 void multiply_bytes(const Params& p, void* const* data, const ByteStates& states, int64_t at,
                     int64_t n, int64_t block, float (*products)[isa::kVnniPanel]) noexcept {
   const int64_t steps = vnni_steps(p.cell.hidden);

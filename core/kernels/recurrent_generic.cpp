@@ -47,7 +47,7 @@ struct Params {
   double clip;
   std::array<std::array<Activation, 3>, 2> activation;
 
-  // Addresses of sequence b: its input at a time, a row of y, its state.
+  // Offsets in elements for sequence b: of its input at a time, of a row of y, of its state.
   int64_t x_at(int64_t time, int64_t b) const {
     return (batch_first ? b * steps + time : time * batch + b) * input;
   }

@@ -254,7 +254,7 @@ Plan prepare(const Call& call) {
                        pattern.size() == p->kept.size() + 1;
   p->inner_reduced = !pattern.empty() && pattern.back();
   if (!p->inner_reduced && !p->kept.empty()) p->inner = p->kept.back().size;
-  // Without elements, any dimension may have size 0.
+  // In a tensor without elements, `inner` may be 0.
   const int64_t width = p->inner_reduced ? 1 : std::max<int64_t>(1, p->inner);
   const int64_t pieces = p->outputs / width * ((width + kColumns - 1) / kColumns);
   p->per_task =

@@ -51,7 +51,8 @@ T stored(A v) {
   }
 }
 
-// Rows along the last axis: processes all results for one tap after the other.
+// Rows along the last axis. The indices and the weights of one tap are adjacent for all results, so
+// that the loop over the results can be vectorised.
 template <class From, class To, class A, int kTaps>
 void run_last(const void* params, void* const* data, int64_t begin, int64_t end,
               std::byte*) noexcept {

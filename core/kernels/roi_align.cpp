@@ -35,7 +35,7 @@ bool sample(const Params& p, T y, T x, Tap<T>& t) {
   return true;
 }
 
-// The positions of the samples of a region: gh by gw samples for bin (i, j).
+// The positions of the samples of a region: gh by gw samples for each bin.
 template <class T>
 struct Region {
   T y1, x1, bin_h, bin_w;
@@ -71,7 +71,7 @@ struct Region {
   }
 };
 
-// For each channel, reads the plane at each sample.
+// Reads the planes of all channels at one sample after the other.
 template <class T>
 void by_samples(const Params& p, const Region<T>& region, const T* x, T* y) {
   const T count = region.count();
@@ -105,7 +105,7 @@ struct Scratch {
 };
 
 // Copies the pixels that a region reads with channels last, some channels at a time, because all
-// taps are the same for them. Returns false if there are too many.
+// taps are the same for them. Returns false for maxima, and if there are too many taps or pixels.
 template <class T>
 bool by_channels(const Params& p, const Region<T>& region, const T* x, T* y, Scratch<T>& s) {
   const int64_t bins = p.oh * p.ow, samples = region.gh * region.gw;

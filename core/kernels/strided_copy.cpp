@@ -195,7 +195,7 @@ Plan prepare(const Call& call) {
       bytes_per_ns = 2 * static_cast<double>(p.size);
     }
   }
-  // Planes that become pixels with few channels have short rows.
+  // Planes that become pixels with few channels have short rows, so a block contains more of them.
   const bool pixels = p.mode == Mode::transpose && p.inner.count <= 4 && p.rows.to == p.inner.count;
   const int64_t block_elements = p.mode == Mode::transpose
                                      ? (pixels ? kTaskBytes / 4 / p.size : kTransposeRows)

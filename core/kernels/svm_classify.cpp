@@ -53,7 +53,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   const auto* prob_b = static_cast<const float*>(data[3]);
   auto* y = reinterpret_cast<double*>(scratch);  // a score for each column
   double* votes = y + p.columns;                 // a number for each class
-  double* pairs = votes + k;                     // twice classes squared, and classes
+  double* pairs = votes + k;                     // r, q and qp of couple_probabilities()
   for (int64_t row = begin; row < end; row++) {
     const float* s = static_cast<const float*>(data[0]) + row * p.scores;
     int64_t best = 0;

@@ -10,7 +10,7 @@ namespace poprt::kernels::tf_idf_kernel {
 namespace {
 
 struct Length {
-  int64_t first = 0;           // in the pool
+  int64_t first = 0;           // where these grams begin in the pool
   int64_t gram = 0;            // number of the first gram
   std::vector<int64_t> order;  // grams of this length, sorted
   // A slot of a hash table with open addressing: maps the first element of a gram to the range of
@@ -62,7 +62,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
       for (int64_t step = 1; step <= (n == 1 ? 1 : p.skips + 1); step++)
         for (int64_t i = 0; i + (n - 1) * step < p.columns; i++) {
           const auto compare = [&](int64_t gram) {
-            for (int64_t k = 1; k < n; k++) {  // the first is equal
+            for (int64_t k = 1; k < n; k++) {  // the first is equal in all grams of the slot
               const int64_t v = load_index(data[0], p.wide, row * p.columns + i + k * step);
               const int64_t w = p.pool[static_cast<size_t>(length.first + gram * n + k)];
               if (v != w) return w < v ? -1 : 1;

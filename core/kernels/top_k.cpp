@@ -124,7 +124,8 @@ void best_by_halves(const Params& p, const T* x, uint64_t* keys) {
 
 constexpr int64_t kFew = 16;
 
-// Whether an element and its index can be combined to one key.
+// Whether the best elements are found by keys that combine an element and its index: if both fit
+// into 64 bits, and k is not small.
 template <class T>
 bool has_keys(const Params& p) {
   return sizeof(T) <= 4 && p.k > kFew && p.n < (int64_t{1} << 31);

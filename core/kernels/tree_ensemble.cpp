@@ -12,7 +12,7 @@ namespace {
 constexpr int kWalks = 8;
 
 constexpr int64_t kMaskRows = isa::kMaskRows;
-// Trees whose leaves are found before their weights are added.
+// The number of trees whose leaves are found before their weights are added.
 constexpr int64_t kMaskTrees = 32;
 
 using calls::TreeAggregate;
@@ -62,7 +62,8 @@ void add_leaf(const Params& p, void* const* data, size_t node, Scores s) noexcep
   add_full_leaf(p, data, leaf, s);
 }
 
-// For two classes with all weights on one of them. Returns the index of the label.
+// Finishes a row of a classifier of two classes with all weights on one of them. Returns the index
+// of the label.
 int64_t finish_binary(const Params& p, const double* base, Scores s, double* out) noexcept {
   bool single = false;  // one score represents both classes
   if (p.bases == 2) {
@@ -226,7 +227,7 @@ void add_leaves(const Params& p, void* const* data, const int32_t* leaves, int64
     }
 }
 
-// Up to kMaskRows rows.
+// Adds the leaves of up to kMaskRows rows, which are found with masks.
 template <class X>
 void add_masked(const Params& p, void* const* data, int64_t row, int64_t rows, Scratch s) noexcept {
   make_keys<X, kMaskRows>(p, data, row, rows, reinterpret_cast<OrderKey<X>*>(s.keys));

@@ -1,8 +1,8 @@
-// cast: operands [from, to] with the same number of elements and any numeric types (4-bit, 8-bit
-// and 16-bit floats, integers smaller than a byte, bool). Floats are converted to integers by
-// truncation, as on x86 and in ONNX Runtime: first to s32, or to s64 for s64, u32 and u64, where
-// NaN and overflow become the most negative value. Narrower types and u32 keep the low bits of
-// that; u64 has its whole range.
+// cast: operands [from, to] with the same number of elements and any numeric types except complex
+// ones; 4-bit, 8-bit and 16-bit floats, integers smaller than a byte and bool are among them.
+// Floats are converted to integers by truncation, as on x86 and in ONNX Runtime: first to s32, or
+// to s64 for s64, u32 and u64, where NaN and overflow become the most negative value. Narrower
+// types and u32 keep the low bits of that; u64 has its whole range.
 #pragma once
 
 #include <optional>

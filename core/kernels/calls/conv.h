@@ -17,7 +17,8 @@ struct Conv {
 
   BlockedConv conv;
   std::optional<ConvDepth> depth;
-  // If not 0, each group is a pair of groups (isa/conv.h). `depth` must then be given.
+  // If not 0, each group is a pair of groups (isa/conv.h). `depth` must then be given, because its
+  // optional fields are before these.
   int64_t pair_c = 0, pair_m = 0;
   bool single = false;
 

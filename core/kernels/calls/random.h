@@ -8,7 +8,7 @@ namespace poprt::kernels::calls {
 
 // The numbers are part of the file format.
 enum class RandomKind : int64_t {
-  uniform = 0,    // in [a, b]; b itself is rare, because only rounding produces it
+  uniform = 0,    // in [a, b); a if both are equal
   normal = 1,     // with mean a and deviation b
   bernoulli = 2,  // 1 with probability x[i], otherwise 0
   // y [count, samples] s32 / s64: classes with probability exp(x [count, classes])

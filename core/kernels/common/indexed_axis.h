@@ -16,7 +16,7 @@ namespace poprt::kernels {
 struct IndexedAxis {
   int64_t size = 0;              // size of the axis in the data
   int64_t stride = 1;            // stride of the axis in the data, in elements
-  int64_t outer = 1, lines = 0;  // lines of the index tensor: all dimensions except the last
+  int64_t outer = 1, lines = 0;  // products of index_dims: those before the axis; all but the last
   int64_t line = 0;              // the last dimension
   bool along = true;             // the axis is the last dimension
   bool wide = true;              // s64 indices

@@ -1,4 +1,4 @@
-// The plan of block and, unless `to_blocks`, of unblock (calls/block.h, calls/unblock.h).
+// The plan of block if `to_blocks`, otherwise of unblock (calls/block.h, calls/unblock.h).
 #pragma once
 
 #include "kernels/kernel.h"

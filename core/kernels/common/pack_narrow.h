@@ -26,15 +26,15 @@ struct NarrowMatrix {
   bool operator==(const NarrowMatrix&) const = default;
 };
 
-// Integers of 2, 4 or 8 bits, of which bytes contain several, low bits first. Signed ones become
-// unsigned by adding half of their range.
+// Packs integers of 2, 4 or 8 bits. A byte contains several small ones, low bits first. Signed ones
+// become unsigned by adding half of their range.
 void pack_narrow_integers(std::span<const std::byte> from, bool is_signed, isa::NarrowFormat format,
                           const NarrowMatrix& m, std::span<std::byte> to);
-// Numbers of 16 bits.
+// Packs numbers of 16 bits.
 void pack_narrow_halves(std::span<const uint16_t> from, isa::NarrowFormat format,
                         const NarrowMatrix& m, std::span<uint16_t> to);
 
-// 8-bit floats.
+// Packs 8-bit floats.
 void pack_narrow_bytes(std::span<const uint8_t> from, const NarrowMatrix& m,
                        std::span<std::byte> to);
 

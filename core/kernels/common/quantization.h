@@ -98,8 +98,8 @@ inline QuantizationGrid make_grid(const calls::QuantizationGrid& call) {
 }
 
 // Products with and quotients of a scale of f8e8m0. The smallest one, 2^-127, is subnormal in f32,
-// and threads of the device read subnormal operands as 0. So the factor 1/2 is applied to the other
-// operand.
+// and threads of the device read subnormal operands as 0. So this scale is applied as two factors
+// that are normal.
 inline bool is_subnormal_scale(float s) { return std::bit_cast<uint32_t>(s) == 1u << 22; }
 inline float times_power(float v, float s) {
   return is_subnormal_scale(s) ? v * 0x1p-126f * 0.5f : v * s;

@@ -45,7 +45,7 @@ inline AxisPhase axis_phase(const TransposedAxis& a, int64_t first) {
   if (tap == p.step || tap >= a.kernel) return p;  // no tap: the result is the bias
   p.taps = (a.kernel - tap - 1) / p.step + 1;
   p.last = tap + (p.taps - 1) * p.step;
-  // Result 0 and tap 0 of the convolution read this input.
+  // For result 0, tap 0 of the convolution reads input -pad.
   p.pad = -((first + a.pad - p.last * a.dilation) / a.stride);
   return p;
 }

@@ -3,11 +3,11 @@
 // leaves the processor idle. The eight walks are eight rows in one tree or, for a single row, eight
 // trees.
 //
-// Reals are compared as integers with the same order (`order_key`), so a threshold can be just
-// below another one. All comparisons become `<=`, with the children exchanged for > and >=. A NaN
-// is the least key if missing values go to the true side, and the greatest key otherwise; the row
-// of keys contains a feature twice if nodes need both. A leaf is its own true child and compares a
-// key that is always 0, so a walk that arrives early stays at its leaf.
+// Reals are compared as integers with the same order (`order_key`), so `x < t` is `x <=` the
+// integer just below that of t. All comparisons become `<=`, with the children exchanged for > and
+// >=. A NaN is the least key if missing values go to the true side, and the greatest key otherwise;
+// the row of keys contains a feature twice if nodes need both. A leaf is its own true child and
+// compares a key that is always 0, so a walk that arrives early stays at its leaf.
 #pragma once
 
 #include <bit>

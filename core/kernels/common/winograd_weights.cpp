@@ -37,7 +37,7 @@ inline void transform4(const Lanes* g, Lanes* to) {
   }
 }
 
-// Transforms the rows of the window, then its columns.
+// Transforms the columns of the window, then the rows of the result.
 template <int kTile>
 inline void pack(int64_t channels, int64_t lanes, const float* plain, float* packed) {
   constexpr int kPositions = kTile + 2;

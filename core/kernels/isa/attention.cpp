@@ -126,7 +126,8 @@ void rows_by_panel(int64_t rows, const float* a, int64_t a_stride, const float* 
                          columns, row_scale + r);
 }
 
-// The mask of query i as floats: addends, or 1 / 0 for booleans.
+// The mask of query i as floats: addends, or 1 / 0 for booleans. If all queries have the same mask,
+// the call for query 0 has filled `room`.
 const float* mask_row(const AttentionHead& h, int64_t i, float* room) {
   const int64_t at = i * h.mask_query_stride;
   if (h.mask && h.mask_key_stride == 1) return h.mask + at;
@@ -138,7 +139,8 @@ const float* mask_row(const AttentionHead& h, int64_t i, float* room) {
   return room;
 }
 
-// Replaces x[0..n) by exp(x - max) and returns 1 / sum.
+// Applies the mask, if there is one, to x[0..n): adds it or, if `replaces`, writes mask_value where
+// it is 0. Then replaces x by exp(x - max) and returns 1 / sum.
 float exponentials(float* x, int64_t n, const float* mask, bool replaces, float mask_value) {
   const float low = -__builtin_inff();
   f32x16 top = splat(low);

@@ -35,7 +35,7 @@ POPRT_INLINE i32x16 channel_weights(const ChannelRows& c, const int8_t* weights,
   return w << static_cast<int32_t>(8 * (3 - line % 4)) >> 24;
 }
 
-// Processes some vectors at a time, so that weights and sums stay in registers.
+// Processes sixteen channels at a time, so that their weights and sums stay in registers.
 template <bool kFlip, int kRows>
 void channels_tile(const ChannelRows& c, const int8_t* weights, int32_t* sums) {
   for (int v = 0; 16 * v < c.columns; v++) {

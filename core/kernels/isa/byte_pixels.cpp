@@ -9,7 +9,8 @@
 namespace poprt::kernels::isa {
 namespace {
 
-// Defines a tile for four bytes of a row, unsigned, with add_vnni or add_plain.
+// Defines `name`, a tile of kRows pixels and kVectors times 16 columns. It multiplies four bytes of
+// each pixel at a time, which are signed if kFlip, by `add_products`: add_vnni or add_plain.
 #define POPRT_PIXEL_TILE(name, target, add_products)                                          \
   template <bool kFlip, int kVectors, int kRows>                                              \
   target void name(const PixelRows& p, const uint8_t* panel, int32_t* sums) {                 \
@@ -146,7 +147,8 @@ POPRT_INLINE __m512i panel_of(const f32x16 (&v)[4], int32_t zero, bool is_signed
     pairs[i] = _mm512_adds_epi16(_mm512_packs_epi32(whole[2 * i], whole[2 * i + 1]), zeros);
   const __m512i mixed =
       is_signed ? _mm512_packs_epi16(pairs[0], pairs[1]) : _mm512_packus_epi16(pairs[0], pairs[1]);
-  // Packing works within 128 bits: four bytes of each vector.
+  // Packing works within blocks of 128 bits, so four bytes of each vector are together; this order
+  // puts all bytes of a vector together.
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   return _mm512_permutexvar_epi32(order, mixed);
 }
@@ -157,7 +159,7 @@ POPRT_INLINE f32x16 scaled_sum(const int32_t* sums, const PixelBytes& how, int64
   return to_f32(reinterpret_cast<i32x16>(sum)) * load(how.scale + j);
 }
 
-// Processes rows of kVectors times 16 columns, as many at a time as have 64 numbers.
+// Processes rows of kVectors times 16 columns, as many at a time as have at most 64 numbers.
 template <int kVectors>
 POPRT_INLINE void rows_to_bytes(const int32_t* sums, const PixelBytes& how, int64_t rows,
                                 int64_t columns, uint8_t* y, int64_t stride) {

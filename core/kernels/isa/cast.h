@@ -7,7 +7,7 @@
 
 namespace poprt::kernels::isa {
 
-// In the order of the table. f16 and bf16 convert from and to f32 only.
+// f16 and bf16 convert from and to f32 only.
 enum class Number { f32, f64, s8, u8, s16, u16, s32, u32, s64, u64, boolean, f16, bf16 };
 inline constexpr int kNumbers = 13;
 

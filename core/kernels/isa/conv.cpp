@@ -92,7 +92,8 @@ struct TaskRows {
   float* scratch;
   int64_t s0, rows;
 
-  // The inputs from the first column of the piece's first tap on.
+  // The inputs of a piece for a row of taps, from the column of its first pixel and tap on: in x
+  // or, if some of them are padding, in `scratch`, to which `copy` writes them.
   const float* inputs(const RowPiece& piece, int64_t row, bool copy) const {
     const int64_t seg = s0 + row * s.kw, tap = seg % s.taps();
     const int64_t iz = piece.oz * s.stride_d - s.pad_d + tap / s.kw / s.kh * s.dilation_d;
@@ -126,7 +127,7 @@ struct TaskRows {
   }
 };
 
-// Computes `count` adjacent pixels, the first of which are at in.a or in.at.
+// Computes `count` adjacent pixels, the first of which is at in.a or in.at.
 void sum_pixels(const ConvTiles& tiles, int64_t vectors, TileIn in, TileOut out, int64_t count) {
   for (int64_t p = 0; p < count;) {
     const int64_t rows = even_piece(count - p, kMaxRows[vectors]), floats = rows * 16;

@@ -21,8 +21,8 @@ struct ConvShape {
   // first `pair_m` output channels, and the others only the others. Weights between the two are
   // zero. c is a multiple of 16.
   int64_t pair_c = 0, pair_m = 0;
-  // The blocks of 16 channels of an image of x and of y; 0: those of the groups. `conv` and
-  // `conv_normalized` may compute a part of the channels.
+  // The blocks of 16 channels of an image of x and of y; 0: those of the groups. `conv` may compute
+  // a part of the channels.
   int64_t x_blocks = 0, y_blocks = 0;
   // Which activations are stored as bf16; the others are f32. Few kernels support bf16.
   bool bf16_x = false, bf16_residual = false, bf16_y = false;

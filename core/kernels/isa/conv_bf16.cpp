@@ -19,7 +19,8 @@ POPRT_INLINE PairsOf16 splat_pair(const uint8_t* p) {
 }
 
 // The tiles below are compiled for CPUs with AVX512-BF16. A compiler emits instructions of this
-// extension only for variables of type bf16, and the tiles with FusedPairs have none.
+// extension only for variables of type bf16, and the tiles with FusedPairs have none, so these run
+// on every CPU with AVX-512.
 #if defined(__AVX512F__)
 #define POPRT_PAIRS __attribute__((target("avx512bf16")))
 struct DotPairs {
@@ -183,7 +184,7 @@ const ConvPairTiles& pair_tiles(bool dots) { return dots ? kDotTiles : kFusedTil
 const ConvPairTiles& pair_tiles(bool) { return kFusedTiles; }
 #endif
 
-// Copies pixels of a plane as bf16, [count][16]. Channels from `channels` on become zero.
+// Copies pixels of a plane as bf16, [count][16].
 template <class T>
 struct CopyPairs {
   const T* plane;
@@ -210,7 +211,8 @@ void gather_pairs(const ConvShape& s, const BlockedTask& t, const T* x, uint16_t
   for (int64_t block = 0; block < s.c_blocks; block++, x += s.in_pixels() * 16)
     for (int64_t tap = 0; tap < taps; tap++, to += t.pixels * 16)
       gather_tap(s, tap, t.pixel, t.pixels, CopyPairs<T>{x, to});
-  // The channel that an odd number lacks: its weights are zero, and x may contain anything.
+  // Sets the channel after an odd number of them to zero: its weights are zero, but x may contain a
+  // NaN there.
   if (s.c % 2 == 0) return;
   to -= taps * t.pixels * 16;
   for (int64_t i = 0; i < taps * t.pixels; i++) to[i * 16 + s.c % 16] = 0;
@@ -220,7 +222,7 @@ void gather_pairs(const ConvShape& s, const BlockedTask& t, const T* x, uint16_t
 // L2 cache: each tile prefetches a part of them. A pair of K is one cache line.
 struct NextWeights {
   const uint8_t* at;
-  // Lines of a block of output channels that are not prefetched; bytes between blocks; blocks.
+  // Lines of a block of output channels that are not prefetched yet; bytes between blocks; blocks.
   int64_t pairs, vector, vectors;
   void fetch(int64_t lines) {
     for (int64_t q = 0; q < vectors; q++)
@@ -274,7 +276,8 @@ void run_blocked_pairs(bool dots, const ConvShape& s, const ConvBlocking& b, con
         in.w = panel(block, s0);
         out.first = s0 == 0;
         out.last = s1 == segments;
-        // All chunks but the last have the size of the first.
+        // All chunks but the last have b.segments segments. A prefetch beyond the end of the last
+        // one does no harm.
         const int64_t next_oc = out.last ? oc + vectors : oc;
         const int64_t next_vectors = most(0, least(b.vectors, t.oc_end - next_oc));
         NextWeights next{panel(block + next_oc - oc, out.last ? 0 : s1),
@@ -295,7 +298,8 @@ void run_blocked_pairs(bool dots, const ConvShape& s, const ConvBlocking& b, con
   }
 }
 
-// Writes `n` values of `rows` of floats, from column 0 on, as [column][channels] of bf16 at `to`.
+// Writes the first `n` values of `channels` rows of floats as [column][channels] of bf16 at `to`. A
+// row that is null becomes zeros.
 void interleave_rows(const float* const* rows, int64_t channels, int64_t n, uint16_t* to) {
   const int64_t words = channels / 2;
   auto* const pairs = reinterpret_cast<loose_pair*>(to);

@@ -50,7 +50,7 @@ struct Product {
   TileIn in;
   TileOut out;
 
-  // `count` adjacent pixels.
+  // Computes `count` adjacent pixels.
   void run(const float* a, float* c, const float* residual, int64_t count) {
     for (int64_t p = 0; p < count;) {
       const int64_t rows = even_piece(count - p, kMaxRows[vectors]);

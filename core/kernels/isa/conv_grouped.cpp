@@ -67,7 +67,7 @@ POPRT_INLINE void tap_channels(f32x16 (&acc)[X][1], const float* row, int64_t st
   if constexpr (J + 1 < Size) tap_channels<Size, X, J + 1>(acc, row, step, w);
 }
 
-// Any filter.
+// Computes X output pixels from column x on, for any filter.
 template <int Size, int X>
 void any_pixels(const ConvShape& s, const Row& r, int64_t x, const TileOut& out) {
   f32x16 acc[X][1];

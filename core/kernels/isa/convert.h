@@ -11,7 +11,7 @@ typedef u16x16 u16x16u __attribute__((aligned(2), may_alias));
 
 POPRT_INLINE u16x16 low_halves(u32x16 v) { return __builtin_convertvector(v, u16x16); }
 
-// Rounds to nearest even; overflow becomes infinity, and NaN stays quiet.
+// Rounds to nearest even; overflow becomes infinity, and a NaN becomes a quiet one.
 POPRT_INLINE u16x16 to_f16_bits(f32x16 v) {
 #if defined(__AVX512F__)
   return reinterpret_cast<u16x16>(_mm512_cvtps_ph(reinterpret_cast<__m512>(v), 0));

@@ -104,8 +104,9 @@ void depthwise_row_any(const ConvShape& s, const DepthwiseRow<X, Y>& r) {
   }
 }
 
-// Rows of tasks [begin, end). If the activation is computed in a second pass over rows of Y, the
-// sums are in `sums`: Y is float, and y and the residual are bf16.
+// Computes the rows of tasks [begin, end). If y is bf16 and the activation needs a second pass over
+// a row, Y is float: `sums` contains the sums of the row after the first pass, and y and the
+// residual are bf16.
 template <class X, class Y>
 void run_depthwise_rows(const ConvShape& s, int64_t task_rows, const X* x, const float* weights,
                         const float* bias, const void* residual, void* y, int64_t begin,

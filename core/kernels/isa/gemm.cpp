@@ -8,8 +8,8 @@ namespace poprt::kernels::isa {
 namespace {
 
 // sum_sets(vectors) is the number of sets of sums of a tile with `vectors` sums of 16 lanes. With
-// few sums, further sets hide the latency of the additions. All sets must remain in registers: of
-// 32 with 16 lanes, 16 with 8 (a sum is two registers) or 16 with 4 (a sum is four).
+// few sums, further sets hide the latency of the additions. All sets must remain in the registers:
+// 32 of 16 lanes, 16 of 8 lanes (a sum is two registers) or 16 of 4 lanes (a sum is four).
 #if defined(__AVX512F__)
 constexpr int kVectors = 3, kRows = 8;
 constexpr int64_t kBlock = 512;

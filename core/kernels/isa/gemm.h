@@ -26,8 +26,8 @@ struct GemmShape {
 
 struct GemmTable {
   // The best GemmShape::k_block of many rows: the columns that a tile reads of so many rows of B
-  // remain in the first-level cache while all rows of A pass. Reproducible sums need the same block
-  // on each instruction set.
+  // remain in the first-level cache while all rows of A pass. Reproducible sums use
+  // kReproducibleBlock instead, because they need the same block on each instruction set.
   int64_t k_block;
   // Computes rows [row_begin, row_end) of panels [panel_begin, panel_end). `bias` has room for
   // whole panels.

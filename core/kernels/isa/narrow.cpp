@@ -24,7 +24,7 @@ constexpr int64_t kWideDepth = 256;  // values of k in the buffer
 template <class W, int kRows>
 __attribute__((noinline)) void rows_by_panel(const NarrowShape& s, const NarrowPanel& panel,
                                              const float* a, const TileOut& out) {
-  // With few rows, several sums for each hide the latency of the additions.
+  // With few rows, several sums for each result hide the latency of the additions.
   constexpr int kSets = kRows == 1 ? 4 : kRows == 2 ? 2 : 1;
   f32x16 acc[kRows][1];
   tile_begin(acc, out);

@@ -25,7 +25,7 @@
 namespace poprt::kernels::isa {
 
 inline constexpr int64_t kNarrowPanel = 16;
-// The product widens the weights of more rows than this into a buffer, a part at a time.
+// If there are more rows than this, the product widens the weights into a buffer, a part at a time.
 inline constexpr int64_t kNarrowRows = 4;
 inline constexpr int64_t kNarrowBuffer = 256 * 48;  // floats
 
@@ -130,7 +130,8 @@ namespace {
 [[maybe_unused]] constexpr int64_t narrow_piece_bytes(const NarrowShape& s) {
   return (3 * narrow_row_values(s) + 16 * s.parts + 63) / 64 * 64;
 }
-// The sums of a part in pieces are floats without rounding, and a part is whole groups.
+// Whether rows can be in pieces: floats contain the sums of a part without rounding, and a part
+// consists of whole groups.
 [[maybe_unused]] constexpr bool narrow_pieces_fit(const NarrowShape& s) {
   return is_integer(s.format) && s.m <= kNarrowRows && s.part % 16 == 0 && s.part <= 128 &&
          s.part % narrow_group(s.format) == 0 && s.block % s.part == 0;

@@ -18,8 +18,9 @@ constexpr int kByteRows = 2;
 
 #if defined(__AVX2__)
 
-// The distance of the prefetch of one or two rows, which are limited by the speed of the memory.
-// With 4096 bytes, weights of 4 bits that are read from memory take up to 9 % longer.
+// The distance of the prefetch in bytes for products of one or two rows, which are limited by the
+// speed of the memory. With 4096 bytes, weights of 4 bits that are read from memory take up to 9 %
+// longer.
 constexpr int kBytesAhead = 8192;
 
 using u8x16 = uint8_t __attribute__((vector_size(16)));

@@ -204,7 +204,7 @@ POPRT_INLINE bool store_half_row(const float* sums, float inverse, const TileOut
   }
 }
 
-// Adds the products of some rows with up to four panels from `panel` on to `sums`.
+// Adds the products of some rows with the up to four panels of `range` to `sums`.
 void half_sums(const HalfTiles& tiles, const NarrowShape& s, const NarrowOperands& o,
                const NarrowRange& range, float* sums) {
   const int64_t values = narrow_groups(s.format, s.k) * narrow_group(s.format);

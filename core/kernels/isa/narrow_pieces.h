@@ -39,7 +39,7 @@ POPRT_INLINE bool split_part(const float* x, int64_t count, int32_t times, int8_
   float top = 0;
   __builtin_memcpy(&top, &top_bits, 4);
   if (top_bits >= 0x7f800000 || (top != 0 && top < kLeastPiece)) return false;
-  // The largest power of two for which the magnitudes are below 127.5 times the scale.
+  // The smallest power of two for which the magnitudes are below 127.5 times the scale.
   const int32_t exponent = (top_bits >> 23) - ((top_bits & 0x7fffff) < 0x7f0000 ? 6 : 5);
   const int32_t bits = top != 0 ? exponent << 23 : 0,
                 inverse_bits = top != 0 ? (254 - exponent) << 23 : 0;
@@ -84,7 +84,8 @@ bool to_pieces(const NarrowShape& s, const NarrowOperands& o) noexcept {
   return true;
 }
 
-// Minus the zero points times the sum of each piece.
+// Begins the sums with minus the zero points times the sum of each piece. `sums` already contains
+// the sign and, without `zeros`, the factor of the single zero point.
 POPRT_INLINE void begin_pieces(u32x16 (&sum)[3], const uint8_t* zeros, const int32_t* sums) {
   POPRT_UNROLL for (int i = 0; i < 3; i++) sum[i] = u32x16{} + static_cast<uint32_t>(sums[i]);
   if (!zeros) return;

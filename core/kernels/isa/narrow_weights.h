@@ -47,7 +47,8 @@ struct ShiftedIntegers {
   f32x16 less;
 };
 
-// Integers of 2 or 4 bits with one zero point: the differences are in a register.
+// Integers of 2 or 4 bits with one zero point: a register contains the differences of all integers
+// and the zero point.
 #if defined(__AVX512F__)
 template <int kBits>
 struct TableIntegers {
@@ -168,7 +169,7 @@ struct NarrowPanel {
   }
 };
 
-// The destination of rows and columns [column, ..) of a product.
+// The destination of the product from `row` and `column` on, with `vectors` vectors of columns.
 POPRT_INLINE TileOut narrow_out(const NarrowShape& s, const NarrowOperands& o, int64_t row,
                                 int64_t column, int64_t vectors) {
   TileOut t{};

@@ -54,7 +54,7 @@ struct Columns {
   f32x16 v[kVectors];
 };
 
-// The last vector has `last` lanes.
+// Folds the columns of kVectors vectors, of which the last has `last` lanes.
 template <int kVectors, class Take, class Join>
 POPRT_INLINE Columns<kVectors> fold_columns(const float* x, int64_t n, int64_t stride, int64_t last,
                                             float start, Take take, Join join) {
@@ -82,7 +82,8 @@ POPRT_INLINE auto dispatch(Reduction kind, Fold fold) {
     case Reduction::l1: return fold(0.0f, [](f32x16 v) { return vabs(v); }, plus);
     case Reduction::l2:
     // The first square of a lane is added to 0, an addition that the compiler removes. It may then
-    // fuse the square with the addition of another lane, in some of the loops that use this.
+    // fuse the square with the addition of another lane, in some of the loops that use this, so the
+    // square is rounded first.
     case Reduction::sum_square: return fold(0.0f, [](f32x16 v) { return rounded(v * v); }, plus);
     default: return fold(0.0f, same, plus);
   }
@@ -114,7 +115,7 @@ float row(int64_t code, const float* x, int64_t n) noexcept {
   return finish(kind, splat(dispatch(kind, fold)), n)[0];
 }
 
-// The same for sixteen adjacent rows; each vector contains kRows rows.
+// Folds sixteen adjacent rows, each to one lane of the result; each vector contains kRows rows.
 template <int kRows, class Take, class Join>
 POPRT_INLINE f32x16 fold_packed(const float* x, float start, Take take, Join join) {
   f32x16 lanes[kJoinedRows / kRows];

@@ -1,4 +1,4 @@
-// Reductions of floats; see core/kernels/reduce.cpp for the kinds.
+// Reductions of floats; see core/kernels/common/reduction.h for the kinds.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ POPRT_INLINE f32x16 load_stored(const uint16_t* p) { return load_bf16(p); }
 POPRT_INLINE void store_stored(float* p, f32x16 v) { store(p, v); }
 POPRT_INLINE void store_stored(uint16_t* p, f32x16 v) { store_u16(p, to_bf16_bits(v)); }
 
-// Element i of a tensor.
+// Loads sixteen elements of a tensor from element i on.
 POPRT_INLINE f32x16 load_stored(const void* p, bool bf16, int64_t i) {
   return bf16 ? load_bf16(static_cast<const uint16_t*>(p) + i)
               : load(static_cast<const float*>(p) + i);

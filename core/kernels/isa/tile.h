@@ -28,7 +28,7 @@ constexpr int kMaxVectors = 1;
 constexpr int kMaxRows[kMaxVectors + 1] = {0, 3};
 #endif
 
-// acc[r][q] += a[r * a_row] * b[q * b_vector ...]
+// acc[r][q] += a[r * a_row] times the sixteen floats at b + q * b_vector.
 template <int P, int Q>
 POPRT_INLINE void tile_step(f32x16 (&acc)[P][Q], const float* a, int64_t a_row, const float* b,
                             int64_t b_vector) {

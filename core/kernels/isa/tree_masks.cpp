@@ -11,7 +11,8 @@ typedef i64x16 i64x16u __attribute__((aligned(8), may_alias));
 
 constexpr uint32_t kEqualsMark = uint32_t{1} << 31;
 
-// The sixteen values of a key, and which of them fail a test.
+// The type of a key: how its sixteen values are loaded, and how the result of a test becomes lanes
+// of 32 bits.
 struct MaskKeys32 {
   using Key = int32_t;
   static constexpr Key kMissing = INT32_MIN;

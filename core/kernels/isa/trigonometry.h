@@ -25,8 +25,8 @@ POPRT_INLINE bool any(i32x16 mask) {
 // Above this limit the reduction below loses digits.
 inline constexpr float kLargestAngle = 8192.0f;
 
-// x = n pi/2 + r, |r| <= pi/4. The first two parts of pi/2 have 11 bits, so that their products
-// with n are exact.
+// x = n pi/2 + r, |r| <= pi/4. The first two parts of pi/2 have at most 11 bits, so that their
+// products with n are exact.
 struct Angle {
   i32x16 n;
   f32x16 r;
@@ -66,7 +66,7 @@ POPRT_INLINE f32x16 vtan(f32x16 x) {
   return x == 0.0f ? x : ((a.n & 1) != 0 ? -c / s : s / c);
 }
 
-// Error 2e-7.
+// The arctangent, error 2e-7.
 POPRT_INLINE f32x16 vatan(f32x16 x) {
   const f32x16 m = vabs(x);
   const f32x16 a = m > 1.0f ? 1.0f / m : m;

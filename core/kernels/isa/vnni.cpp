@@ -148,7 +148,7 @@ void interleave(const uint8_t* from, int64_t stride, int64_t rows, int64_t n, ui
       to[4 * j + t] = t < rows ? static_cast<uint8_t>(from[t * stride + j] ^ flip) : uint8_t{0};
 }
 
-// With constant strides the compiler shuffles vectors.
+// If the stride is constant, the compiler shuffles vectors.
 template <int kStride>
 POPRT_INLINE void take_vnni(loose_i32* __restrict to, const loose_i32* __restrict from,
                             int64_t stride, int64_t n) {

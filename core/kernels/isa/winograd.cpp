@@ -66,8 +66,8 @@ POPRT_INLINE void input_tile(const X* from, int64_t pitch, float* to, int64_t po
   }
 }
 
-// The position of a tile; the tiles of all images, which are the slices of y, are numbered one
-// after the other.
+// The position of a tile. The tiles of all images are numbered one after the other; an image is a
+// slice of y here.
 template <int M>
 struct TilePlace {
   TilePlace(const ConvShape& s, int64_t tile)
