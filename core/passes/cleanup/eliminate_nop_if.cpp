@@ -23,7 +23,8 @@ void run(Graph& graph, PassContext& context) {
     std::vector<Value*> distinct;
     for (size_t i = 0; i < results.size(); i++) {
       Value *old = n.output(i), *by = results[i];
-      // If the branch returns an outer value, the graph output needs its own node.
+      // A graph output needs its own node, unless the branch returns the result of a node of this
+      // graph that is no other output.
       const bool taken = std::find(distinct.begin(), distinct.end(), by) != distinct.end();
       if (n.graph().is_output(old) &&
           (!by->producer() || &by->graph() != &n.graph() || taken || n.graph().is_output(by)))

@@ -15,7 +15,7 @@ namespace poprt::passes {
 enum class ParameterKind : uint8_t {
   flag,     // True or False
   integer,  // a decimal number of 64 bits, which may be negative
-  text,     // one word or name
+  text,     // any text that is not empty
   names,    // separated by commas; blanks around them are ignored
   words,    // one per line
 };

@@ -173,7 +173,8 @@ bool AttentionScores::drops_keys(const Node& node, size_t input, double kept,
     double kept, dropped;
   };
   std::vector<Reader> open{{&node, input, kept, dropped}};
-  std::set<std::tuple<const Node*, size_t, double>> seen;  // `kept` is the other truth
+  // The readers that were found, each with its number `dropped`; `kept` is 1 - `dropped`.
+  std::set<std::tuple<const Node*, size_t, double>> seen;
   while (!open.empty()) {
     const Reader r = open.back();
     open.pop_back();

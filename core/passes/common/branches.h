@@ -16,8 +16,8 @@ std::vector<ir::Value*> inline_graph(ir::Graph& branch, ir::Graph& graph, ir::No
 // Returns a branch of an If, or null if the attribute is missing.
 std::shared_ptr<ir::Graph> branch_of(const ir::Node& node, std::string_view attribute);
 
-// Returns all values that a node reads, from its graph and outer graphs, including those that its
-// subgraphs read.
+// Returns all values that a node and the nodes in its subgraphs read: values of its graph, of outer
+// graphs and of the subgraphs.
 std::unordered_set<const ir::Value*> values_read(const ir::Node& node);
 
 // Whether a node depends on its inputs only, has no state and has no subgraphs.

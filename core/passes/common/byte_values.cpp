@@ -88,7 +88,8 @@ void ByteValues::follow_sum(Node& n, const std::set<const Value*>& of_convolutio
   if (!n.graph().is_output(sum)) add(sum);
 }
 
-// Bytes are moved if both sides have one range.
+// A node that only moves elements can move bytes if its input and its result have the same range,
+// so the result takes the range of the input.
 void ByteValues::follow_move(Node& n) {
   if (ops::facts_of(n).qdq == ops::QdqForm::none || !has(n.input(0)) || n.outputs().size() != 1 ||
       n.graph().is_output(n.output()))

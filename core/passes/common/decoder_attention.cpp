@@ -32,7 +32,7 @@ class DecomposeAttention {
     ir::Value* keys = appended(kPastKey, by_head(with_bias(kKey, heads * size), heads, size));
     ir::Value* values = appended(kPastValue, by_head(with_bias(kValue, heads * size), heads, size));
     ir::Node* factor = add("Cast", {graph_.add_constant("", Tensor::of<float>({}, {scale}))});
-    constexpr int64_t kFloat = 1, kFloat16 = 10;  // of ONNX
+    constexpr int64_t kFloat = 1, kFloat16 = 10;  // numbers of the types in ONNX
     factor->attributes["to"] = node_.input(kPastKey)->dtype() == DType::f16 ? kFloat16 : kFloat;
     ir::Node* turned = add("Transpose", {keys});
     turned->attributes["perm"] = std::vector<int64_t>{0, 1, 3, 2};
@@ -109,7 +109,8 @@ class DecomposeAttention {
   ir::Node& node_;
 };
 
-// An Attention of com.microsoft.
+// Replaces one Attention of com.microsoft, whose past keys and values are one tensor, by a product,
+// slices of it, and a MultiHeadAttention whose past keys and values are separate.
 class SeparatePasts {
  public:
   SeparatePasts(ir::Graph& graph, ir::Node& node) : graph_(graph), node_(node) {}

@@ -22,7 +22,7 @@ std::optional<CachePlaces> cache_places(const ir::Node& n) {
   if (n.is("TensorScatter")) return CachePlaces{0, 0, 1, false};
   if (n.is("Attention")) return CachePlaces{1, 4, 2, true};
   if (n.is("GroupQueryAttention", "com.microsoft")) return CachePlaces{1, 3, 2, false};
-  // With past_sequence_length (input 8) it writes into a cache of fixed size.
+  // With past_sequence_length (input 8), MultiHeadAttention writes into a cache of fixed size.
   if (n.is("MultiHeadAttention", "com.microsoft")) return CachePlaces{1, 6, 2, !n.input(8)};
   return std::nullopt;
 }
@@ -34,8 +34,8 @@ Value* before_identity(Value* value) {
   return value;
 }
 
-// The input of the graph that a value is, directly or after nodes that keep the order of its
-// elements.
+// Returns the input of the graph that `value` is, or from which nodes that keep the order of the
+// elements compute it. Returns null if there is none.
 const ir::Value* graph_input_before(const ir::Value* value) {
   while (value && value->producer()) {
     const ir::Node* n = value->producer();

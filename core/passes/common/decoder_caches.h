@@ -43,7 +43,7 @@ struct StaticCacheInputs {
 // Throws unimplemented if two inputs have the same purpose.
 StaticCacheInputs static_cache_inputs(const ir::Graph& graph);
 
-// The product whose result `value` is, after at most 8 elementwise nodes with constants; null if
+// The product whose result `value` is, after at most 7 elementwise nodes with constants; null if
 // there is none.
 ir::Node* product_of_logits(ir::Value* value);
 

@@ -15,8 +15,8 @@ std::string input_names(const ir::Graph& graph) {
   return s;
 }
 
-// The name of the dimension that has the batch: that of the first input whose dimension at the axis
-// has a name, also if a shape was given for it, or "".
+// Returns the name of the batch: the name of dimension `axis` of the first input in which it has
+// one, or "". A dimension that has got a size keeps its name.
 std::string batch_name(const ir::Graph& graph, size_t axis) {
   for (const ir::Value* v : graph.inputs())
     if (axis < v->type.symbols.size() && !v->type.symbols[axis].empty())
@@ -63,8 +63,8 @@ bool fix_input_shapes(ir::Graph& graph, const InputShapes& wanted) {
   for (const auto& [name, shape] : wanted.shapes) {
     ir::Value* v = graph.find(name);
     if (!v || !graph.is_input(v)) {
-      // Like PopRT, only a warning: one list of shapes may serve several models. If a name is
-      // misspelt, the input that stays variable causes an error later.
+      // As in PopRT, this is only a warning, because one list of shapes may serve several models.
+      // If a name is misspelt, the input that stays variable causes an error later.
       log().warn("a shape is given, but the model has no input '{}'; its inputs are: {}", name,
                  input_names(graph));
       continue;

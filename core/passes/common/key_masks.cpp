@@ -131,8 +131,8 @@ bool is_key_mask(KeyMask& mask, const std::vector<Node*>& cone) {
   const auto count = static_cast<size_t>(element_count(shape));
   const auto output = cone.back()->outputs();
   const auto which = static_cast<size_t>(std::ranges::find(output, mask.value) - output.begin());
-  // Pseudo-random patterns, so that no shift, reversal or permutation of the places gives the same
-  // pattern.
+  // The patterns are pseudo-random, so that no shift, reversal or permutation of the places gives
+  // the same pattern.
   uint32_t state = 12345;
   for (int trial = 0; trial < 3; trial++) {
     std::vector<double> tokens(count);

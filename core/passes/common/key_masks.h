@@ -22,8 +22,8 @@ struct KeyMask {
 };
 
 // Returns the masks that drop keys of an attention (passes/common/attention_scores.h). A value that
-// only resembles a mask is not returned, for example a bias for each key, or an input with rows
-// that are selected.
+// only resembles a mask is not returned, for example a bias for each key, or an input of which a
+// Gather selects rows.
 std::vector<KeyMask> find_key_masks(ir::Graph& graph);
 
 // Adds the simplest nodes before `at` that compute the mask: the input as bool, a Reshape, and a

@@ -53,7 +53,7 @@ struct PrecisionParameters {
 
   // For float_to_fp8.
   QuarterFormats fp8 = {};
-  bool fp8_weights_only = false;  // products compute in f16; `fp8_weight`
+  bool fp8_weights_only = false;  // precision fp8_weight: products compute in f16
   bool fp8_skip_op = true;        // whether fp8_skip_op_names is used
   std::vector<std::string> fp8_skip_op_names = {};
   std::map<std::string, QuarterFormat> fp8_input_dict = {};  // by node name; overrides `fp8`

@@ -113,7 +113,8 @@ std::vector<std::vector<Projection>> grouped_by_input(std::span<const Projection
 
 void merge_projections(std::span<const Projection> parts) {
   Graph& graph = parts[0].matmul->graph();
-  // The weights are constant, so the shared input is available before the first product.
+  // The merged product reads only the shared input and constants, so it can be at the place of the
+  // first product.
   Node* first = nullptr;
   for (Node* n : graph.nodes())
     if (!first && std::ranges::any_of(parts, [&](const Projection& p) { return p.matmul == n; }))

@@ -37,7 +37,7 @@ void merge_projections(std::span<const Projection> parts);
 
 // Groups the projections that a user named by their input, in their order. Throws invalid_argument
 // for a projection that is named twice, that shares its input with no other, or that differs from
-// the others in graph, type or bias.
+// the others in graph, type, bias or number of rows.
 std::vector<std::vector<Projection>> grouped_by_input(std::span<const Projection> all);
 
 }  // namespace poprt::passes

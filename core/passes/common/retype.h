@@ -1,4 +1,4 @@
-// Replaces one element type by a narrower one throughout a graph, for the precision passes.
+// Replaces one element type by another one throughout a graph, for the precision passes.
 #pragma once
 
 #include <cstdint>

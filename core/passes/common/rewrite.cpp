@@ -161,7 +161,7 @@ Node* insert_node(
 }
 
 void erase_if_dead(Node* node) {
-  // A worklist is used because chains can be long. A node may be in it twice, but is erased once.
+  // A worklist is used instead of recursion because chains can be long.
   std::vector<Node*> work{node};
   while (!work.empty()) {
     Node* n = work.back();

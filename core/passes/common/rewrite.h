@@ -54,8 +54,8 @@ bool same_static_shape(const ir::Value* a, const ir::Value* b);
 bool is_plain_float(DType dtype);
 
 // Creates a tensor of a numeric dtype of whole bytes (not an 8-bit float) from doubles. f16 and
-// bf16 are rounded twice, first to f32; integers truncate and saturate, and NaN becomes 0. Throws
-// internal for another dtype.
+// bf16 are rounded once, to the nearest number (base/float_odd.h). Integers truncate and saturate,
+// and NaN becomes 0. Throws internal for another dtype.
 Tensor tensor_of(DType dtype, Shape shape, std::span<const double> values);
 // Adds constants to `graph`.
 ir::Value* add_ints(ir::Graph& graph, std::string name, std::span<const int64_t> values);

@@ -14,7 +14,7 @@ namespace poprt::passes {
 struct AxisFactor {
   enum class Kind : uint8_t { plain, row, place };
   Kind kind = Kind::plain;
-  int64_t size = 1;  // including rows and length
+  int64_t size = 1;  // also of a row or place factor
 
   bool operator==(const AxisFactor&) const = default;
 };

@@ -67,7 +67,7 @@ struct Question {
       by_place = by_place || (l.output_axis == 1 && form == Tokens::matrix);
     }
     if (!by_place) return true;
-    // A broadcast operand may have a value for each token.
+    // Only the operand of an elementwise node can be replaced by one with a value for each token.
     if (!ops::facts_of(node).per_element) return false;
     answer.by_place.push_back(i);
     return true;

@@ -124,7 +124,8 @@ class Positions {
   }
 
  private:
-  // The readers of a cache's shape. The model sees a past of C - S places and a present of C.
+  // Replaces the size that the readers of a cache's Shape get. With C places and S new tokens, the
+  // model gets the size C - S of a past and C of a present.
   void sizes_of(Value* cache, size_t axis, bool is_past) {
     const std::vector<ir::Use> uses = cache->uses();
     for (const ir::Use& use : uses) {
@@ -210,8 +211,8 @@ class Positions {
     for (size_t i = 0; i < n.outputs().size(); i++) at_position_[n.output(i)] = made->output(i);
   }
 
-  // Range and Slice decide a size and contain a position. Returns the result at the position, or
-  // null for another node.
+  // The inputs of Range and Slice decide the size of the result, and its contents depend on the
+  // position. Returns the result for the position, or null for another node.
   Value* moved_places(Node& n) {
     if (!ir::is_onnx_domain(n.domain)) return nullptr;
     const auto moved = [&](size_t i) -> Value* {
@@ -232,7 +233,8 @@ class Positions {
       return insert.node("Add", {steps, insert.scalar(start)});
     }
     if (!start && depends_.contains(n.input(0)) && counts_from_the_end(n.input(1))) {
-      // The last places of a table of all places end at the last new token.
+      // The table has a row for each place of the cache. A start that counts from its end counts
+      // from the last new token instead.
       Value* added =
           insert.node("Gather", {insert.node("Shape", {ids_}), insert.number(1)}, "axis");
       start = insert.node("Add", {insert.node("Add", {row_, added}), insert.scalar(n.input(1))});
@@ -287,7 +289,7 @@ class Positions {
   std::unordered_set<const Value*> depends_;  // on the size of a cache in any way
 };
 
-// Nodes and values that depend on poprt.row and not on data.
+// Returns the values that depend on poprt.row and not on data.
 std::unordered_set<const Value*> row_cone(const Graph& graph, const Value* row,
                                           const Independent& independent) {
   std::unordered_set<const Value*> cone = {row};
@@ -365,7 +367,7 @@ class Rows {
     if (known) return known;
     const auto batch = static_cast<int64_t>(rows_.size());
     const Shape& shape = v->shape();
-    const bool whole = shape.size() == rank;  // it has the axis of the batch
+    const bool whole = shape.size() == rank;  // `v` has the axis of the batch
     if (!v->type.is_static() || shape.size() > rank ||
         (whole && shape[0] != 1 && shape[0] != batch))
       fail(ErrorCode::unimplemented, "generation: {} cannot have a position for each sequence",
@@ -502,7 +504,8 @@ class Masks {
            softmax.describe(), shape_string(shape));
     Value* places = table(shape, scores->dtype());
     Node* add = scores->producer();
-    // A mask of the model and this one are added once for all layers.
+    // If the model adds a mask to the scores, this mask is added to that one, once for all layers
+    // that share it.
     if (add && add->is("Add") && scores->uses().size() == 1)
       for (size_t i = 0; i < 2; i++) {
         Value* old = add->input(i);
@@ -568,7 +571,8 @@ class Masks {
   std::map<std::vector<int64_t>, Value*> tables_;
 };
 
-// The part of `ours` that the exporter's model has must have its numbers.
+// Whether `ours` begins with the numbers of `theirs`: an axis of `places` elements may have only
+// `keys` elements in `theirs`.
 bool agrees(const Tensor& ours, const Tensor& theirs, int64_t keys, int64_t places) {
   const Shape &a = ours.shape(), &b = theirs.shape();
   if (a.size() != b.size()) return false;

@@ -53,7 +53,8 @@ class TokenPositions {
   // for one sequence, whose constants are folded. Throws unimplemented if they differ.
   void check(const ir::Graph& ours, const ir::Graph& theirs, int64_t length, int64_t places) const;
 
-  // Static graphs: infers types, folds constants and takes the branches that are known.
+  // Infers types, folds constants and inlines branches whose condition is constant. The graph must
+  // be static.
   static void settle(ir::Graph& graph);
   // Runs passes by name.
   static void run(ir::Graph& graph, std::initializer_list<const char*> names);

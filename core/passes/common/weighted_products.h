@@ -1,6 +1,6 @@
 // Finds products with constant weights (Conv, MatMul and Gemm of ai.onnx) for the passes that
-// narrow weights. The operands may have any float type, and casts may be between the weights and
-// the product.
+// narrow weights. Weights are f32, f16 or bf16, and a Cast to f32 may be between an operand and the
+// product.
 #pragma once
 
 #include <functional>

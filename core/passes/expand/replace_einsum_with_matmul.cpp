@@ -188,7 +188,8 @@ class Products {
     for (const int l : kept)
       if (has(a.labels, l) && has(b.labels, l)) common.push_back(l);
     const DType type = a.value->dtype();
-    // Rows times rows: a product without a matrix.
+    // If both terms have all labels of the result, each element of the result is the dot product of
+    // two rows. Mul and ReduceSum compute it without a matrix.
     if (kept.size() == common.size() && (type == DType::f32 || type == DType::f64)) {
       const Term all = elementwise(a, b, joined({&kept, &summed}));
       std::vector<int64_t> axes;
@@ -221,7 +222,8 @@ class Products {
     Groups g;
     for (const int l : kept)
       (has(a.labels, l) ? has(b.labels, l) ? g.batch : g.left : g.right).push_back(l);
-    // Terms that are constant can have any order.
+    // The summed labels have the order of the term that is not constant, because a constant is
+    // transposed at compile time.
     for (const int l : (a.value->is_constant() ? b : a).labels)
       if (!has(kept, l)) g.summed.push_back(l);
     // Labels of b before those of a in the result become a batch for which a broadcasts, because

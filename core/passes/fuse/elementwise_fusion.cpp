@@ -51,7 +51,7 @@ class Fusion {
  private:
   using Group = std::vector<Node*>;  // in topological order
 
-  // Records the node of this graph that contains a reader, which may be in a subgraph.
+  // Records for each node in the subgraphs of `n` that node `holder` of this graph contains it.
   void claim(const Node& n, Node* holder) {
     ir::for_each_subgraph(n, [&](const Graph& sub) {
       for (Node* inner : sub.nodes()) {

@@ -74,7 +74,7 @@ Value* cubic_argument(Value* v, DType dtype) {
   return nullptr;
 }
 
-// Returns x if v = 1 + tanh(...).
+// Returns x if v = 1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)).
 Value* argument(const Value* v, DType dtype) {
   const Node* add = producer_if(v, "Add");
   for (size_t side = 0; add && side < 2; side++) {

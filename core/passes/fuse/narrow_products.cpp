@@ -168,7 +168,7 @@ std::optional<Weights> dequantized(const Value* v, bool transposed) {
   if (element_count(scales) == 1) return w;
   if (scales.size() == 1)
     return ops::varying_axis(ops::axis_map(*d), 1) == column ? std::optional(w) : std::nullopt;
-  // A scale for each block along k.
+  // Otherwise there must be a scale for each block along k.
   if (scales.size() != 2 || scales[column] != shape[column] || scales[depth] >= shape[depth])
     return std::nullopt;
   const int64_t k = shape[depth], blocks = scales[depth];

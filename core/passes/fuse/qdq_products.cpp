@@ -133,8 +133,8 @@ std::optional<std::vector<double>> reals_of(const Value* v) {
   return values;
 }
 
-// Converts a bias of `n` columns to the unit of the 32-bit sums. A sum of 1 is `unit` (of each
-// column), which is unit / y_scale steps of the result.
+// Converts a bias of `n` columns to the unit of the 32-bit sums. A sum of 1 represents the number
+// `unit` (one for all columns, or one for each), which is unit / y_scale steps of the result.
 std::optional<Tensor> sums_of(std::vector<double> values, int64_t n,
                               const std::vector<double>& unit, double y_scale) {
   if (values.size() == 1) values.assign(static_cast<size_t>(n), values[0]);
@@ -421,7 +421,8 @@ void to_matmul_integer(Node& n, PassContext& context) {
   const auto count = static_cast<int64_t>(scale.size());
   Value* bytes =
       transposed ? g.add_constant(name + "_bytes", exchanged(b->bytes->constant())) : b->bytes;
-  // Operator MatMulInteger takes one element per row for a vector of zero points.
+  // MatMulInteger reads a vector of zero points as one for each row, so a zero point of shape [1]
+  // becomes a scalar.
   Value* zero = a->zero && a->zero->shape().empty()
                     ? a->zero
                     : add_scalar(g, name + "_zero", a->dtype, a->one_zero());
@@ -438,7 +439,7 @@ void to_matmul_integer(Node& n, PassContext& context) {
   replace_node(n, v);
 }
 
-// Moves the bytes in place of the numbers.
+// Moves the bytes instead of the numbers.
 void from_move(Node& q, Node& move, const Quantized& y, PassContext& context) {
   const auto x = dequantized(move.input(0));
   if (!is_one_for_all(x) || x->dtype != y.dtype || x->one_scale() != y.one_scale() ||

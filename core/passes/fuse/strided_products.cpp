@@ -56,7 +56,7 @@ bool is_view(const Node& n) {
 }
 
 // The same elements in the same order as axes of `shape`; nothing if an axis of the shape has no
-// stride. Neither has an axis of size 0.
+// stride. `from` and `shape` must not have an axis of size 0.
 std::optional<Axes> reshaped_axes(const Axes& from, const Shape& shape) {
   Axes joined;  // without axes of size 1, contiguous ones joined
   for (const Axis& axis : from) {

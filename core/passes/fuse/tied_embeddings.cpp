@@ -81,7 +81,8 @@ bool multiplies_transpose(const Node& product, const Tensor& table) {
                       static_cast<const uint32_t*>(w.data()), rows, columns);
 }
 
-// Whether no reader needs the rows of the table: the file would contain them in addition to panels.
+// Whether all readers of the table can read its panels. If one needed the rows, the file would
+// contain both.
 bool only_selected_or_multiplied(const Value* table) {
   return std::ranges::all_of(table->uses(), [](const ir::Use& use) {
     const Node& n = *use.node;
@@ -98,7 +99,8 @@ void share(Node& gather, const std::vector<Node*>& products, PassContext& contex
   if (tied.empty() || !only_selected_or_multiplied(table) || !context.allow()) return;
   const bool integers = is_integers(table->dtype());
   if (integers) {
-    // The product has the type of the integers.
+    // The table of the Gather has the type u8; the weights of the product have the type of the
+    // integers in it.
     const Tensor numbers = tied[0]->input(1)->constant();
     table = gather.graph().add_constant(table->name() + "_tied", numbers);
   }

@@ -24,7 +24,7 @@ using ir::Node;
 using ir::Value;
 
 constexpr int64_t kLanes = 16;
-constexpr size_t kChannels = 1;  // the axis of an image
+constexpr size_t kChannels = 1;  // the axis of the channels of an image
 
 ops::BlockedForm form(const Node& n) { return ops::facts_of(n).blocked; }
 
@@ -216,7 +216,8 @@ class Layout {
     if (w.rank() == 3) twin.attributes["depth"] = x[2];
   }
 
-  // The same for ConvTranspose. poprt.ConvTranspose has phases if it has an output_shape.
+  // The same for ConvTranspose. With attribute output_shape, poprt.ConvTranspose is computed in
+  // phases, so a plain one (is_plain_transpose()) does not get it.
   static void set_transposed_window(Node& twin, const Node& n, std::vector<int64_t> kernel) {
     const Shape& x = n.input(0)->shape();
     const auto [w, out] = ops::transposed_window_of(n, {x.begin() + 2, x.end()}, kernel);

@@ -22,7 +22,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-constexpr size_t kChannels = 1;  // the axis of an image, before this pass
+constexpr size_t kChannels = 1;  // the axis of the channels of an image before this pass
 
 std::vector<int64_t> to_last(size_t rank) {
   std::vector<int64_t> perm = {0};
@@ -46,7 +46,7 @@ class Layout {
           !context_.allow())
         continue;
       if (n->is("GlobalAveragePool")) {
-        // The input of the node is examined again when values are restored.
+        // restore() finds later whether the input of the node still has a reader.
         graph_.replace_all_uses(n->output(), average(*n));
         graph_.erase_node(n);
         continue;

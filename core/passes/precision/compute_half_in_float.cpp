@@ -26,12 +26,13 @@ struct Half {
 };
 constexpr std::array kHalves = {Half{DType::f16, 10}, Half{DType::bf16, 16}};
 
-// A model of f16 masks a score by adding the largest number of f16. The sum is rounded to that
-// number in f16, but not in f32, so kMasked replaces it. kMasked absorbs every score, like the mask
-// of an f32 model, so a row that is masked entirely gives equal weights.
+// A model of f16 masks a score by adding the most negative number of f16. The sum is rounded to
+// that number in f16, but not in f32, so kMasked replaces it. kMasked absorbs every score, like the
+// mask of an f32 model, so a row that is masked entirely gives equal weights.
 constexpr double kLargestHalf = 65504, kMasked = 1e30;
 
-// The constant operands, of the type, that are added to the input of a Softmax or scale a mask.
+// The constants of type `type` that reach a Softmax or an attention through nodes that move
+// elements or are elementwise: numbers that are added to scores or scale a mask.
 class MaskConstants {
  public:
   MaskConstants(Graph& graph, DType type) : type_(type) {
@@ -48,7 +49,7 @@ class MaskConstants {
         visit(n, i);
     }
   }
-  // Replaces the constants, which are f32 now.
+  // Replaces kLargestHalf by kMasked, with its sign, in the constants, which are f32 now.
   void replace() const {
     for (const auto& [node, input] : found_) {
       Value* v = node->input(input);
@@ -113,7 +114,7 @@ void widen(Graph& graph, const Half& half) {
     ops::infer(*cast);
     for (const ir::Use& u : uses) u.node->set_input(u.input, cast->output());
     for (size_t i = 0; i < graph.outputs().size(); i++)
-      // an input that is an output already has the right type
+      // An input that is also an output already has the declared type.
       if (graph.outputs()[i] == v) std::erase(outputs, i);
   }
   for (const size_t i : outputs) {
@@ -123,7 +124,7 @@ void widen(Graph& graph, const Half& half) {
     cast->attributes["to"] = half.onnx;
     ops::infer(*cast);
     graph.set_output(i, cast->output());
-    // the value is an output twice; the other one still has the name
+    // If the value is also another output, the Cast of that one gets the name.
     if (graph.is_output(wide)) continue;
     graph.rename(wide, name + "_wide");
     graph.rename(cast->output(), name);

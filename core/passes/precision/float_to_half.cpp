@@ -25,15 +25,16 @@ namespace {
 using ir::Graph;
 using ir::Node;
 
-// Limits of constants, as in PopRT: values beyond the range of f16 become kLargest, and epsilons
-// that would become 0 become kSmallest.
+// Limits of constants, as in PopRT: values beyond the range of f16 become kLargest, and constants
+// of one element that would become 0, such as epsilons, become kSmallest.
 constexpr double kLargest = 65500, kSmallest = 1e-7;
 
 bool is_float(const ir::Value* v) {
   return v && (v->dtype() == DType::f32 || v->dtype() == DType::f16);
 }
 
-// Whether ONNX defines the input as f32 for any data type, or it scales integers.
+// Whether ONNX defines the input as f32 for any type of the data, or the input is a scale of
+// integers.
 bool is_parameter(const Node& n, size_t input) {
   return ops::in_mask(ops::facts_of(n).f32_inputs, input);
 }

@@ -28,7 +28,8 @@ using ir::Value;
 // The largest bias in units of the sum. Scales of weights grow until it fits.
 constexpr float kLargestBias = 0x1p29f;
 
-// Adds DequantizeLinear of constant bytes before `at`. `axis` has a scale for each index.
+// Adds DequantizeLinear of constant bytes before `at`. `scales` has an element for each index of
+// `axis`.
 Value* dequantized(Node& at, Value* bytes, std::span<const float> scales, int64_t axis) {
   Graph& g = at.graph();
   const auto count = static_cast<int64_t>(scales.size());
@@ -61,7 +62,8 @@ void quantise_product(const WeightedProduct& p, const ByteFormat& data) {
   const Tensor weight = p.weight->constant();
   const std::string name = p.weight->name();
   std::vector<float> scales = byte_scales(weight, p.output_axis);
-  // A channel of zeros has the resolution of the finest one, for its bias.
+  // A channel of zeros gets the smallest scale of the other channels, so that its bias has the
+  // finest resolution.
   float least = 0;
   for (const float s : scales)
     if (s > 0 && (least == 0 || s < least)) least = s;

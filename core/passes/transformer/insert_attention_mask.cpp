@@ -174,7 +174,8 @@ void Numbered::follow_tokens() {
       tokens[v] = Tokens::matrix;
   for (Node* n : graph_.nodes()) {
     if (std::ranges::count(own_, n)) {
-      // A three-dimensional mask has an element per pair of tokens, so rows do not share it.
+      // The masks that the pass adds have an element for each pair of tokens, so their readers
+      // combine tokens.
       for (const Value* v : n->outputs()) tokens[v] = Tokens::elsewhere;
       continue;
     }

@@ -15,9 +15,11 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Elements. f32 represents the numbers up to twice as many exactly.
+// The largest number of elements of x. f32 represents the numbers up to twice as many exactly, and
+// matrix_of() uses these numbers.
 constexpr int64_t kMost = int64_t{1} << 22;
-// Rows of the largest matrix. Heads are smaller; the matrix of a long axis would fill the memory.
+// The largest number of rows of a matrix. Heads are smaller; the matrix of a long axis would fill
+// the memory.
 constexpr int64_t kMostRows = 1024;
 
 // The nodes from `x` to `rotated` in order. They only move or negate elements.

@@ -167,8 +167,9 @@ std::unordered_set<const Value*> computed_from(const Value* from) {
   return seen;
 }
 
-// Selects the named inputs and those with their rows and places that the model combines with them,
-// or without names all inputs with as many rows and places as the first two-dimensional one.
+// Selects the named inputs, and the inputs of the same rows and places that the model combines with
+// them. Without names, selects all inputs with as many rows and places as the first two-dimensional
+// one.
 void Packing::select_inputs() {
   const auto named = [&](const std::string& name) {
     Value* v = graph_.find(name);
