@@ -68,7 +68,8 @@ class StoredCaches {
       caches_.push_back({c.past, c.present, c.axis, graph.find(c.past), nullptr});
   }
 
-  // An attention that is not known still reads the old places, followed by the new rows.
+  // Lets each known form of attention read the caches after the write. Other forms still read the
+  // old places, followed by the new rows.
   void read_written() {
     const auto known = [](auto&& work) {
       try {
@@ -102,7 +103,8 @@ class StoredCaches {
       if (is_onnx(*n, "MatMul")) product(*n);
     }
     for (StoredCache& c : caches_) {
-      // A piece of a prompt that fills the cache reads only its new keys.
+      // If a piece of a prompt fills the cache, attention reads only the new keys. Then the number
+      // of heads is known only if the cache is [B,H,C,D].
       const Shape& shape = c.past->shape();
       if (!c.bytes && shape.size() != 4) refuse(c, c.write);
       make_input(c, shape[1]);
@@ -190,7 +192,7 @@ class StoredCaches {
     return c.written = n->output();
   }
 
-  // The value that CacheAttention reads before node `at`.
+  // Returns the value that a CacheAttention reads. New nodes are added before `at`.
   Value* stored(const Source& s, Node& at, int64_t heads) {
     StoredCache& c = *s.cache;
     if (position_) return written_before(c, at);
@@ -286,8 +288,8 @@ class StoredCaches {
     return v->type.is_static() && v->shape() == Shape{w[0], w[1], w[3], w[4]} ? v : nullptr;
   }
 
-  // The value before a multiplication by a number, which becomes part of the scale. Null for
-  // another node.
+  // The value before a multiplication or division by a number, which becomes part of the scale.
+  // Null for another node.
   static Value* before_scale(const Node& n, double& scale) {
     const bool product = is_onnx(n, "Mul");
     if (!product && !is_onnx(n, "Div")) return nullptr;
@@ -339,7 +341,8 @@ class StoredCaches {
   // -- Attention ----------------------------------------------------------------------------------
 
   // The source of the keys or values of an attention with a past, which is input `past`. The new
-  // rows are input `input`; output `present` is read only to find them.
+  // rows are input `input`. The write reads them as a Slice of output `present` and gets the input
+  // instead.
   Source with_past(Node& n, size_t input, size_t past, size_t present, int64_t heads) {
     StoredCache* c = cache_with(n.input(past));
     if (!c) refuse(caches_[0], &n);
@@ -401,7 +404,7 @@ class StoredCaches {
   };
   using Attributes = std::initializer_list<std::pair<const std::string_view, ir::Attribute>>;
 
-  // Replaces output 0 of the node.
+  // Replaces output 0 of the node by the result of a CacheAttention.
   void attend(Node& n, Operands of, const Source& keys, const Source& values,
               Attributes attributes) {
     if (position_) {

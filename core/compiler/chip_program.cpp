@@ -217,8 +217,8 @@ void Maker::add(const ir::Node& node, int64_t repeats) {
   program_.ops.push_back(std::move(op));
 }
 
-// The host has elements in the order of their indices, and the plan of a product wants groups of
-// channels.
+// Adds the cost of changing the order of the elements of a stream. The host has them in the order
+// of their indices, and the plan of a product needs groups of channels.
 void Maker::rearrange_stream(const ir::Value* v) {
   if (!v->type.is_static()) return;
   const DType type = type_on_chip(v->dtype(), options_.precision);

@@ -18,7 +18,7 @@ struct EstimateOptions {
   // Names of inputs that are weights, for a model whose file does not contain its weights.
   std::vector<std::string> weights;
   // Returns the IPU of an operation, by the name of its first result. It is called in the order of
-  // the operations. If there is none, ipu::assign_ipus() divides them.
+  // the operations. If it is empty, ipu::assign_ipus() divides them.
   std::function<int64_t(const std::string& result)> ipu_of;
   // Plans that estimates with equal targets and plan options share, or null.
   ipu::PlanCache* plans = nullptr;

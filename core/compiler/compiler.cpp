@@ -129,7 +129,8 @@ void run_converter(ir::Graph& graph, const Options& options, int64_t& limit,
     if (bytes) original = graph.clone();
   }
   const double until = original ? kUntilComparison : 1.0;
-  // The calibration data are inputs of the model, and not the bytes of images.
+  // The calibration data are inputs of floats, and eight_bits_io makes inputs of bytes. So the
+  // comparison uses the graph before this pass.
   std::unique_ptr<ir::Graph> of_floats;
   const auto images = std::ranges::find(list, "eight_bits_io", &passes::PassDef::name);
   if (original && images != list.end()) {

@@ -99,8 +99,9 @@ bool Interpreter::is_half(const ir::Value* v) const {
          cast->input(0)->dtype() == DType::f16;
 }
 
-// Bytes are 8-bit floats in the format of attribute `format`, times 2^ input `scale`. The chip
-// scales when it reads them, so partial sums have the magnitude of the result.
+// Returns an operand of f16 or bytes as f32, or nothing for another one. Bytes are 8-bit floats in
+// the format of attribute `format`, multiplied by 2 to the power of input `scale`. The chip scales
+// them when it reads them, so partial sums have the magnitude of the result.
 std::optional<Interpreter::Operand> Interpreter::operand(const ir::Node& n, size_t i,
                                                          const char* format, size_t scale) const {
   const Tensor& t = value(n.input(i));
@@ -137,7 +138,7 @@ Tensor Interpreter::matmul(const ir::Node& n, const Operand& a, const Operand& b
   const int64_t batches = element_count(batch);
   Shape shape = batch;
   shape.insert(shape.end(), {rows, columns});
-  // The matrix of the operand for batch `i`.
+  // Returns the number of the matrix of an operand of shape `s` that batch `i` reads.
   const auto matrix = [&](const Shape& s, int64_t i) {
     int64_t at = 0, step = 1;
     for (size_t d = batch.size(), e = s.size() - 2; d-- > 0;) {

@@ -13,11 +13,12 @@
 namespace poprt::compiler {
 namespace {
 
-// Metadata with the names of the fused models, a JSON array.
+// The key of the metadata with the names of the fused models as a JSON array.
 constexpr const char* kFused = "prop.poprt.model_fusion";
 
 void add_prefix(ir::Graph& graph, const std::string& prefix) {
-  // Long names first: the new name of a value may be the old name of a longer one.
+  // Long names are changed first, because the new name of a value may be the old name of another
+  // one.
   std::vector<ir::Value*> values = graph.values();
   std::ranges::sort(values, std::greater(), [](const ir::Value* v) { return v->name().size(); });
   for (ir::Value* v : values) graph.rename(v, prefix + v->name());

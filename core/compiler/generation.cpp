@@ -18,7 +18,7 @@ namespace {
 
 // Inputs that the rewritten model has in addition.
 constexpr std::string_view kPositionInput = "poprt.position";  // s64 [B]: the first free place
-constexpr std::string_view kLastInput = "poprt.last";          // s64 [1]: the token with the logits
+constexpr std::string_view kLastInput = "poprt.last";  // s64 [1]: index of the logits' token
 
 // Input of decoders of newer transformers: the positions of the new tokens.
 constexpr std::string_view kCachePosition = "cache_position";
@@ -195,8 +195,9 @@ void GenerationModel::flatten_positions(ir::Graph& graph) {
   graph.erase_value(given);
 }
 
-// In a cache that grows, the new tokens are after its C places, so that is their place in the mask.
-// Their positions are those of position_ids.
+// Replaces the input cache_position by constants. In a cache that grows, the new tokens are after
+// its C places, so the constants are their places in the mask. Their positions are those of
+// position_ids.
 void GenerationModel::place_cache_position(ir::Graph& copy, int64_t tokens) const {
   ir::Value* given = copy.find(kCachePosition);
   if (encoder_ || !given || !copy.is_input(given)) return;
@@ -253,7 +254,8 @@ void GenerationModel::find_logits(const ir::Graph& graph) {
          options_.logits.empty() ? "logits" : options_.logits);
 }
 
-// Takes the recurrent states. Other caches are found by find_caches().
+// Finds the recurrent states and makes their batch the first axis. find_caches() finds the caches
+// of keys and values.
 void GenerationModel::find_states(ir::Graph& graph) {
   check_named(graph, options_.states);
   const ir::Value* ids = graph.find(options_.input_ids);
@@ -536,7 +538,8 @@ void GenerationModel::find_encoder(ir::Graph& graph) {
   encoder_ = std::make_unique<EncoderModel>(*options_.encoder, cross_, graph);
 }
 
-// Caches that grow are written before attention reads them.
+// Rewrites a decoder with an encoder: the caches are written before attention reads them, and
+// positions follow from an input and not from the sizes of the caches.
 void GenerationModel::place_tokens(ir::Graph& graph) {
   if (!std::ranges::all_of(caches_, &Cache::grows))
     fail(ErrorCode::unimplemented,

@@ -103,7 +103,7 @@ class GenerationModel {
     std::string past, present;
     size_t axis = 2;
     bool grows = false;
-    Shape tail;  // of one sequence, with the maximum length
+    Shape tail;  // of one sequence, with all places
   };
 
   void find_inputs(ir::Graph& graph);

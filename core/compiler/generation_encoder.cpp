@@ -36,7 +36,7 @@ void remove_unused_inputs(ir::Graph& graph) {
     if (v->uses().empty() && !graph.is_output(v)) graph.erase_value(v);
 }
 
-// Reads a model of a folder and its opsets.
+// Reads a model and converts it to `opset` if its own opset is lower.
 std::unique_ptr<ir::Graph> read_part(const std::string& path, int64_t opset) {
   auto graph = read_model({.path = path});
   if (const int64_t own = opsets::opset_of(*graph); opset && own && own < opset) {

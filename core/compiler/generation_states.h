@@ -14,7 +14,7 @@
 
 namespace poprt::compiler {
 
-// The names of the input and the output of states. "%d" stands for a number, which both have.
+// The names of the input and the output of states. "%d" is the place of a number that both have.
 struct StateNames {
   std::string past, present;
   bool required = true;  // the model must have such an output

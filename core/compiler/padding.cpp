@@ -76,7 +76,7 @@ bool repeats_along(const Tensor& t, size_t axis, int64_t period) {
   return true;
 }
 
-// Products of the sizes in a hostile model do not fit 64 bits.
+// Products of the sizes in a hostile model may not fit in 64 bits.
 __extension__ using Wide = __int128;
 
 bool is_product(int64_t x, int64_t a, int64_t b) { return x == Wide{a} * b; }
@@ -307,7 +307,7 @@ class Search {
   const ir::Graph &bucket_, &request_;
   bool merges_ = false;  // the places of the dimension are rows of several requests
   int64_t size_ = 1, real_ = 1;
-  // Values of `request` by the value of `bucket`
+  // Values of `request` by the corresponding value of `bucket`.
   std::unordered_map<const Value*, const Value*> twins_;
   std::unordered_map<const Value*, PaddedAxes> axes_;
 };

@@ -120,7 +120,8 @@ constexpr std::string_view kExpand[] = {
     "replace_einsum_with_matmul",
     // Weights are still bytes with a scale. The pass creates operators that have expansions.
     "qdq_products",
-    // Weights that remain are read as stored by a product. Later passes widen all others.
+    // Products read the integer weights that are left as stored. Later passes widen those that no
+    // product reads this way.
     "narrow_products",
     // All later passes handle only ai.onnx. Folding unpacks weights that were stored in a packed
     // form.

@@ -1,4 +1,4 @@
-// Decides the order of all passes. No other file does.
+// Decides the order of the passes of a conversion and of a compilation. No other file does.
 #pragma once
 
 #include <vector>

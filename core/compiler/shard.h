@@ -42,7 +42,7 @@ struct Cuts {
   bool any = false;     // whether a node has an assignment
   int64_t ipus = 1;     // the largest IPU number plus one
   int64_t stages = 0;   // number of different stages; for a fused model the maximum over its models
-  int64_t batches = 1;  // a multiple of the number of stages of each model
+  int64_t batches = 1;  // least common multiple of the numbers of stages of the models
 };
 Cuts cuts_of(const ir::Graph& graph);
 

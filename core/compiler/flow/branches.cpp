@@ -90,7 +90,8 @@ void Specializer::join_branches(Resolver& node, Value* condition, Branch& yes, B
           "its branches return containers of different lengths; the condition must be constant");
     // A model that is only converted keeps the size unknown until it is compiled.
     uneven.push_back(options_.keep_onnx ? std::nullopt : uneven_axis(a, b));
-    // A reader would see the other sizes of the placeholder.
+    // The placeholder gets other sizes, which a reader in the model would see. So it is replaced
+    // only if the output has no reader.
     if (!uneven[i] && !options_.keep_onnx && node.node.output(i)->uses().empty()) {
       a = empty_like(a, b).value_or(a);
       b = empty_like(b, a).value_or(b);

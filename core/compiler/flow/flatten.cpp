@@ -48,7 +48,8 @@ Node* mark(Node& at, std::string type, std::span<Value* const> inputs, size_t ou
   return n;
 }
 
-// If the condition selects this branch, the result of the other branch is not used.
+// Whether the result of an If is never read if its condition selects the branch that returns `v`.
+// The result of the other branch can then replace it.
 bool is_unspecified(const Value* v) {
   return v->producer() && ops::facts_of(*v->producer()).marker == ops::Marker::unspecified;
 }

@@ -8,7 +8,7 @@
 namespace poprt::compiler {
 namespace {
 
-// Collects the graph inputs that a value depends on.
+// Adds a value, and all values that its elements depend on, to `seen`.
 void collect_sources(const ir::Value* of, std::unordered_set<const ir::Value*>& seen) {
   std::vector<const ir::Value*> open = {of};
   while (!open.empty()) {

@@ -13,7 +13,9 @@ using ir::Value;
 
 namespace {
 
-constexpr int64_t kShortLoop = 512;  // most nodes of an unrolled loop
+// Loops that unroll to at most this many nodes are unrolled. Longer ones are unrolled only if the
+// device cannot run them.
+constexpr int64_t kShortLoop = 512;
 // The most rounds that are computed at compile time, and the most rows of scan outputs of a loop
 // that may end early. Exporters give a loop without a known count a larger trip count, such as
 // INT64_MAX, which no run reaches, so it is no bound of the rows.

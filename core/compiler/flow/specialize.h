@@ -12,11 +12,12 @@
 // absent. n, and whether an optional input is present, must be known at compile time: from
 // Options::input_length or from the number of input_shape entries NAME[k].
 //
-// Sizes that depend on data: NonZero, Unique, Compress, NonMaxSuppression and the scan outputs of a
-// loop that ends early get their upper bound as static shape, and their readers handle the real
-// part (ops/bound.h). If such a value is the graph output NAME, an additional output "NAME:shape"
-// (s64 [rank]) follows the other outputs. It contains the real sizes of NAME: along each axis the
-// first places are real, and the others are padding.
+// Sizes that depend on data: the results of NonZero, Unique, Compress and other operators with
+// Facts::data_sized, and the scan outputs of a loop that ends early, get their upper bound as
+// static shape, and their readers handle the real part (ops/bound.h). If such a value is the graph
+// output NAME, an additional output "NAME:shape" (s64 [rank]) follows the other outputs. It
+// contains the real sizes of NAME: along each axis the first places are real, and the others are
+// padding.
 #pragma once
 
 #include <map>
@@ -46,9 +47,11 @@ bool specialize(ir::Graph& graph, const Options& options, const DeclaredTypes& d
 // node, and unimplemented if types differ between branches or rounds.
 void flatten_control_flow(ir::Graph& graph);
 
-// Levels of graph inputs that are made constant. 0: text; 1: also shapes, axes, counts, conditions
-// and other values that operators need as constants; 2: also inputs on which any input of an
-// operator except its first one depends; 3: all.
+// The number of levels of fold_inputs(). The level decides which graph inputs become constants:
+//   0  text
+//   1  also shapes, axes, counts, conditions and other values that operators need as constants
+//   2  also inputs on which any input of an operator except its first one depends
+//   3  all
 inline constexpr int kFoldLevels = 4;
 
 // Makes the graph inputs of `level` that have an entry in `values` constants. Returns their names.

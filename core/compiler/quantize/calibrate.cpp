@@ -79,7 +79,7 @@ class Calibrator {
   PrecisionParameters parameters_;
   std::vector<Layer> layers_;
   std::vector<Recorded> recorded_;
-  std::vector<std::optional<Gram>> grams_;  // by layer; equal layers use that of the first one
+  std::vector<std::optional<Gram>> grams_;  // by layer; MatMuls of one tensor share one
   std::vector<size_t> gram_of_;
   std::vector<const Layer*> kept_;
 };

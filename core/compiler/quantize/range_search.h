@@ -15,7 +15,8 @@ struct RecordedValues {
   std::vector<float> sample;
   float least = 0, most = 0;
 
-  // Adds run `run` of `runs`. At most some 2^18 values of all runs are kept, evenly spread.
+  // Adds run `run` of `runs`. If all runs together have more than 2^18 values, about 2^18 to 2^19
+  // of them are kept, evenly spread.
   void add(std::span<const float> values, int64_t run, int64_t runs);
 };
 
