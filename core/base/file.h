@@ -88,7 +88,8 @@ class AtomicFile {
   void reserve(uint64_t bytes);
   uint64_t size() const { return size_; }
   // Reports delayed errors of what was written, so that commit(), which does the same, has little
-  // more to do than to give the file its name. For writers of several files that belong together.
+  // more to do than to give the file its name. Writers of several files that belong together call
+  // it for each file before they commit any of them.
   void flush();
   // Gives the file its name. May be called once, as the last function. If it throws, `path` keeps
   // its contents.

@@ -26,8 +26,8 @@ nlohmann::ordered_json try_parse_ordered_json(std::string_view text);
 std::string json_text(const nlohmann::json& json, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
 
-// Reads a whole number, or a list of them, from a file. get<>() would convert any number, even
-// 1e300. Throws data_loss.
+// Read a whole number, or a list of them, from JSON that a file contains. get<>() would convert any
+// number, even 1e300. Throws data_loss.
 template <class Json>
 int64_t whole_number(const Json& json) {
   const bool fits = json.is_number_unsigned()

@@ -78,7 +78,8 @@ class Tensor {
   Tensor() = default;
 
   // Allocates zeroed memory; for DType::string, use strings(). Throws out_of_range if the shape is
-  // not static or its size overflows, and resource_exhausted or std::bad_alloc without memory.
+  // not static or its size overflows, and resource_exhausted or std::bad_alloc if memory is
+  // exhausted.
   static Tensor zeros(DType dtype, Shape shape);
   // Refers to existing bytes; `owner` is kept alive as long as any copy exists. Throws data_loss if
   // `bytes` is not the size that the type and the shape need, and out_of_range like zeros().
