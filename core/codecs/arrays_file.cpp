@@ -13,7 +13,8 @@
 namespace poprt {
 namespace {
 
-// Places of ZIP's records, https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT.
+// Sizes and signatures of ZIP's records,
+// https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT.
 constexpr size_t kEndBytes = 22, kEntryBytes = 46, kLocalBytes = 30;
 constexpr uint32_t kEndTag = 0x06054b50, kEntryTag = 0x02014b50, kLocalTag = 0x04034b50;
 

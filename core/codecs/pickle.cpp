@@ -50,7 +50,7 @@ struct Value {
   DType dtype = DType::undefined;
   bool big_endian = false;
   Tensor array;
-  std::shared_ptr<std::vector<std::byte>> owned;  // for `bytes` that are not contiguous in the file
+  std::shared_ptr<std::vector<std::byte>> owned;  // for `bytes` that were encoded from a text
 };
 
 struct Known {
