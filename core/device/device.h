@@ -21,8 +21,9 @@ namespace poprt::device {
 enum class Flow : uint8_t { load = 0, main = 1, save = 2 };
 
 struct LoadOptions {
-  // 0: POPRT_THREADS from the environment, else the CPUs of this process. All engines with 0 share
-  // their workers; an engine with another number has its own.
+  // 0: POPRT_THREADS from the environment, else the CPUs of this process, or the quota of its
+  // control group if that is smaller. All engines with 0 share their workers; an engine with
+  // another number has its own.
   int threads = 0;
   bool profile = false;       // measure the time of every instruction of the main flow
   bool reproducible = false;  // kernels::Call::reproducible

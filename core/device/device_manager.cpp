@@ -26,7 +26,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The devices are emulated, so memory is exhausted before the ids are, and that error is clear.
+// The default is larger than the number of devices that a process can use: the devices are
+// emulated, so memory is exhausted first, and that error is clear.
 constexpr int64_t kDefaultDevices = 16384;
 constexpr int64_t kMaxDevices = 1 << 20;
 constexpr int64_t kMostIpus = 1024;  // of one device

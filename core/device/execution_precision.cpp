@@ -42,7 +42,7 @@ bool is_bf16(float value) { return (std::bit_cast<uint32_t>(value) & 0xffff) == 
 
 bool fits_f16(float value) { return !(std::abs(value) > 65504.0f); }
 
-// The part of the taps of a window of stride 1 that are inside of the image, over all pixels.
+// The fraction of the taps of a window of stride 1, over all pixels, that is inside of the image.
 double unpadded_share(int64_t in, int64_t out, int64_t kernel, int64_t pad, int64_t dilation) {
   double inside = 0;
   for (int64_t k = 0; k < kernel; k++) {
@@ -108,7 +108,7 @@ class Rewriter {
     return false;
   }
 
-  // Sets an instruction to another kernel with the same name for reports.
+  // Changes the kernel, operands and numbers of an instruction, which keeps its name for reports.
   template <class Call>
   void become(Instruction& in, const Call& call, std::vector<uint32_t> operands) {
     const auto found = std::ranges::find(to_.kernels, Call::kKernel);

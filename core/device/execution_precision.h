@@ -40,12 +40,12 @@ struct RewrittenProgram {
 
 // Returns the program with `precision`, or nullopt if no instruction changes. MatMul and Gemm with
 // constant weights change. With bf16, and with auto for weights that bf16 represents, convolutions
-// with constant weights change as well, except depthwise ones, those of small groups and those that
-// use Winograd's algorithm; values between instructions stay f32. With f32, products of f16 become
-// products of f32 with the same weights, if the CPU computes in f16 (`half_products`); other CPUs
-// compute both equally. Throws failed_precondition for f32 if the program computes products of
-// bf16, because the exact weights are not in it, and unimplemented for a program for several IPUs
-// unless `precision` is f32.
+// with constant weights change as well, except depthwise ones, those of small groups, those that
+// use Winograd's algorithm and dilated ones of which most products are padding; values between
+// instructions stay f32. With f32, products of f16 become products of f32 with the same weights, if
+// the CPU computes in f16 (`half_products`); other CPUs compute both equally. Throws
+// failed_precondition for f32 if the program computes products of bf16, because the exact weights
+// are not in it, and unimplemented for a program for several IPUs unless `precision` is f32.
 std::optional<RewrittenProgram> with_execution_precision(const Image& image,
                                                          ExecutionPrecision precision,
                                                          bool half_products = computes_in_f16());

@@ -11,8 +11,8 @@ namespace poprt::device {
 bool is_worth_threads(const kernels::Plan& plan);
 
 // Decides whether waking other threads is worthwhile: for each case of an executable with several
-// variants, of which a run takes one, and for the instructions outside of cases. The steps of the
-// others stay on one thread.
+// variants, of which a run takes one, and for the instructions outside of cases. Steps for which it
+// is not worthwhile run on one thread.
 class ParallelWork {
  public:
   explicit ParallelWork(Section& section) : section_(section) {}
