@@ -130,8 +130,9 @@ std::string Node::describe() const {
 // -- Graph --------------------------------------------------------------------------------------
 
 Graph::~Graph() {
-  // A constant may have as many readers here as elsewhere, such as after the nodes of a body were
-  // copied. Searching for each of these uses would be quadratic.
+  // A large part of the many uses of a value, such as a constant of an outer graph, may be in this
+  // graph, for example after the nodes of a body were copied. Searching for each of these uses
+  // would be quadratic, so the uses of such values are removed at once.
   std::unordered_map<Value*, size_t> own;
   for (const auto& n : nodes_)
     for (Value* v : n->inputs_)

@@ -14,7 +14,7 @@ int64_t checked(const Node& node, std::string_view key) {
   return value;
 }
 
-// Maps each subgraph to the node of the outermost graph, or of a subgraph, that contains it.
+// Maps each subgraph, at any depth, to the node that has it as an attribute.
 void find_holders(const Graph& graph, std::unordered_map<const Graph*, const Node*>& holders) {
   for (const Node* n : graph.nodes())
     for_each_subgraph(*n, [&](const Graph& sub) {
@@ -95,7 +95,7 @@ std::unordered_map<const Node*, Seat> Placement::complete(const Graph& graph) co
     if (last && (!seat || seat->stage < seats[last].stage)) seat = seats[last];
     if (seat) seats[n] = *seat;
   }
-  // A node without inputs that have a seat gets the seat of its first reader.
+  // A node without inputs that have a seat gets the seat of the reader with the earliest stage.
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
     if (seats.contains(*it)) continue;
     std::optional<Seat> seat;

@@ -141,8 +141,8 @@ std::string element_text(DType dtype, uint64_t bits) {
   }
   const double v = float_value(dtype, bits);
   if (std::isnan(v)) return bits == standard_nan(dtype) ? "nan" : fmt::format("nan:{:#x}", bits);
-  // The shortest decimal of a narrow format is searched among floats. It is exact, but may not be
-  // the shortest.
+  // A value of a narrow format prints as the shortest decimal that identifies it among the floats.
+  // It parses back to the same bits, although a shorter decimal may identify it within its format.
   std::string s =
       dtype == DType::f64 ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v));
   if (s.find_first_of(".ei") == std::string::npos) s += ".0";

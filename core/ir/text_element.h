@@ -23,8 +23,8 @@ void store_element(DType dtype, void* data, int64_t i, uint64_t bits);
 std::string element_text(DType dtype, uint64_t bits);
 
 // The inverse of element_text. Floats may have any decimal form and are rounded to the nearest
-// value; for types narrower than f32, first to f32. Returns nullopt if the token is not an element
-// of the type or is out of range.
+// value once; f8e8m0 is computed from the nearest f32. Returns nullopt if the token is not an
+// element of the type or is out of range.
 std::optional<uint64_t> parse_element(DType dtype, std::string_view token);
 
 // Adds quotes and escapes. UTF-8 stays readable.

@@ -11,8 +11,9 @@ namespace poprt::ir {
 bool shapes_agree(const Shape& a, const Shape& b);
 bool types_agree(const ValueType& a, const ValueType& b);
 
-// A graph's metadata has this prefix and the name of a value as a key. The text is "sequence T",
-// "optional T" or "optional_sequence T", where T is the type_string() of the tensors inside.
+// This prefix and the name of a value are a key of a graph's metadata, for a value that the model
+// declares as a sequence or an optional. The text is "sequence T", "optional T" or
+// "optional_sequence T", where T is the type_string() of the tensors inside.
 inline const std::string kDeclaredContainer = "declared.";
 
 }  // namespace poprt::ir

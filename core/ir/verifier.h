@@ -5,7 +5,7 @@
 
 namespace poprt::ir {
 
-// The nesting depth of subgraphs that import, text form and verifier accept.
+// The largest nesting depth of subgraphs that import, text form and verifier accept.
 inline constexpr int kMaxSubgraphDepth = 32;
 
 // Checks `graph` and its subgraphs:
