@@ -183,7 +183,7 @@ void rotary_embedding_to_parts(Rewriter& r) {
   const int64_t heads = packed ? r.at.int_attr("num_heads", 0) : given[1];
   if (heads < 1 || (packed && given[2] % heads)) r.reject("heads do not fit");
   Value* x = r.in(0);
-  if (packed) {  // x is [B, S, heads, size], next to the tables
+  if (packed) {  // [B, S, heads * size] becomes [B, heads, S, size]
     x = r.newest("Reshape", {x, r.ints({given[0], given[1], heads, given[2] / heads})});
     x = r.newest("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
   }

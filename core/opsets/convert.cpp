@@ -16,8 +16,8 @@ namespace {
 using ir::Graph;
 using ir::Node;
 
-// Temporary domains: of nodes that are at the target already, and of nodes whose definition at the
-// target is the same.
+// Temporary domains of nodes that are done: those that were converted, and those whose definition
+// is the same in both opsets.
 constexpr std::string_view kConverted = "poprt.converted", kUnchanged = "poprt.unchanged";
 
 // The largest constant that may replace a node, so that a conversion does not need much memory.

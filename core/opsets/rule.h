@@ -47,8 +47,8 @@ class Rewriter : public Expansion {
   std::optional<std::vector<int64_t>> take_ints(std::string_view attribute);
   // Removes all inputs except the first `count`.
   void keep_inputs(size_t count);
-  // A copy of the node with other inputs and without some attributes, of the newest opset and with
-  // inferred types.
+  // Adds a copy of the node before it, with other inputs, without some attributes and with the
+  // attributes `more`, of the newest opset and with inferred types.
   ir::Node* like(std::span<Value* const> inputs, std::initializer_list<std::string_view> without,
                  std::initializer_list<std::pair<const std::string_view, ir::Attribute>> more = {});
   // The same with only input i replaced.

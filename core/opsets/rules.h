@@ -27,7 +27,7 @@ void dft_axis_to_input(Rewriter& r);
 void dft_axis_to_attribute(Rewriter& r);
 void without_select_last_index(Rewriter& r);
 
-// -- shapes.cpp: Reshape, Resize and other operators that move elements ------------------------
+// -- shapes.cpp and einsum.cpp: Reshape, Resize and other operators that move elements ---------
 void reshape_without_allowzero(Rewriter& r);
 void upsample_scales_to_input(Rewriter& r);
 void upsample_to_resize(Rewriter& r);
@@ -46,7 +46,7 @@ void grid_sample_modes_down(Rewriter& r);
 void roi_align_to_explicit(Rewriter& r);
 void roi_align_to_implicit(Rewriter& r);
 void einsum_to_matmul(Rewriter& r);
-// Values that were added to an attribute after the attribute itself.
+// Each of these refuses the values that a later definition has added to an attribute.
 void pad_without_wrap(Rewriter& r);
 void resize_without_symmetric(Rewriter& r);
 void scatter_without_extremes(Rewriter& r);

@@ -39,7 +39,7 @@ void upsample_scales_to_input(Rewriter& r) {
   r.drop("scales");
 }
 
-// Upsample and Resize both read the input at position output / scale.
+// Upsample and the Resize of opset 10 both read the input at position output / scale.
 void upsample_to_resize(Rewriter& r) { r.at.op_type = "Resize"; }
 
 void resize_from_10(Rewriter& r) {
@@ -174,7 +174,7 @@ void trilu_to_where(Rewriter& r) {
   const bool upper = r.at.int_attr("upper", 1) != 0;
   const int64_t rows = shape[shape.size() - 2], columns = shape.back();
   r.check_constant_size(std::array{rows, columns});
-  // The distance of each position from the diagonal.
+  // The distance of each position from the diagonal, positive above it.
   Tensor above = Tensor::zeros(DType::s64, {rows, columns});
   auto to = above.mutable_values<int64_t>();
   for (int64_t i = 0; i < rows; i++)
