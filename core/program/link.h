@@ -29,7 +29,8 @@
 
 namespace poprt::program {
 
-// The name of the input that selects the variant; it is one u32.
+// The names of the input that selects the variant, one u32: the first for link_graphs(), the second
+// for the other links.
 inline constexpr std::string_view kGraphIndex = "index";
 inline constexpr std::string_view kBucketIndex = "poprt.bucket";
 // The prefix of the names of mask inputs, which a runner fills: a mask marks the positions of a
@@ -41,8 +42,8 @@ struct Variant {
   std::span<const std::byte> weights;
   std::string prefix = {};  // prefix of the names of its anchors
   // Used instead of `weights`: it loads the variant when the linker needs it. The linker copies the
-  // weights that no earlier variant has and releases the rest, so the weights of all variants are
-  // never in memory at the same time.
+  // weights that are not stored yet and releases the rest, so weights that several variants have
+  // are in memory once.
   std::function<LoadedProgram()> load = {};
   std::span<const NarrowWeights> narrow = {};  // weights that have a narrow type
 };

@@ -17,7 +17,8 @@
 namespace poprt::program {
 namespace {
 
-// The range of a float type: `significant` bits, and exponents relative to `highest`.
+// The numbers that a float type represents: they have at most `significant` bits, all of which have
+// exponents from `lowest` to `highest`.
 struct Range {
   DType dtype;
   int significant;  // significant bits, including the implicit one
@@ -38,7 +39,7 @@ int width_of(DType dtype) {
   return found == kRanges.end() ? 0 : dtype_bits(dtype) / 8;
 }
 
-// All values are finite. A normal half gets the bias of a float, and a subnormal one is its
+// The half must be finite. A normal half gets the bias of a float, and a subnormal one is its
 // mantissa times 2^-24. No operand is a subnormal float, which a process may flush to zero.
 float widen_half(uint16_t bits) {
   constexpr uint32_t kBias = 127 - 15, kLeastNormal = 1u << 10;

@@ -47,7 +47,8 @@ class Narrowing {
 // have known types and do not overlap. Throws data_loss.
 void check_narrow(std::vector<NarrowWeights>& table, uint64_t weights_bytes);
 
-// A piece of the weights and its place in a payload. Each piece begins at a multiple of 64.
+// A piece of the weights and its place in a payload. In the payload, each piece begins at a
+// multiple of 64.
 struct StoredPiece {
   uint64_t offset, bytes;         // in the weights
   uint64_t stored, stored_bytes;  // in the payload

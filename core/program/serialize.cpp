@@ -31,8 +31,8 @@ using capnp_message::Structs;
 
 constexpr std::string_view kTag = "poprt program";
 constexpr uint16_t kMajor = 1;
-// Version 1: input anchors may have data. 2: weights may be stored in a narrower type. Versions 3
-// and 4 added a form of weights that is not written any more.
+// Minor version 1: input anchors may have data. 2: weights may be stored in a narrower type. 3 and
+// 4 added a form of weights that is not written any more.
 constexpr uint16_t kMinor = 4;
 
 struct PayloadHeader {

@@ -38,7 +38,7 @@ std::vector<AnchorMemory> memory_of_variants(const Program& p, size_t index_inpu
     const Buffer& b = p.buffers[in.operands[0]];
     return b.space == Space::input && b.index == index_input;
   };
-  // The number of the case in which each open region is, if it is in one.
+  // For each open region, the number of the case that it is or that contains it, if there is one.
   std::vector<std::optional<int64_t>> open;
   for (const Instruction& in : p.main) {
     const std::optional<Control> kind = kinds[in.kernel];

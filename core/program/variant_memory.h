@@ -17,8 +17,9 @@ struct AnchorMemory {
   std::vector<uint64_t> inputs, outputs;
 };
 
-// Returns what main may use if `index_input` has the numbers 0 to `count` - 1. An instruction that
-// is in no control.case of another number counts for every number. The program must be verified.
+// Returns what main may use if `index_input` has the numbers 0 to `count` - 1. An instruction in a
+// control.case counts for the number of that case only, and an instruction outside of all cases
+// counts for every number. The program must be verified.
 std::vector<AnchorMemory> memory_of_variants(const Program& program, size_t index_input,
                                              size_t count);
 
