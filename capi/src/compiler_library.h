@@ -25,8 +25,9 @@ typedef struct poprt_library_error {
 typedef struct poprt_library_sink {
   int (*write)(void* context, const void* data, size_t size);
   void* context;
-  // Null, or appends zeros and returns them, or null to stop. The library may write them until its
-  // function returns, from several threads. Nothing follows them.
+  // May be null. Otherwise it appends zeros to the result and returns them; it returns null to stop
+  // the library. The library may write to them, from several threads, until its function returns,
+  // and sends no bytes after them.
   void* (*extend)(void* context, size_t size);
 } poprt_library_sink;
 
@@ -152,8 +153,8 @@ typedef struct poprt_compiler_library {
   // Passes the tables of kernels of libpoprt.so, a kernels::IsaBuilds, before any other function is
   // called. Returns 0 if the library was built for other tables.
   int (*borrow_kernels)(const void* isa_builds);
-  // Throws what adopt_plugin would throw because of the compiler's own passes, and registers
-  // nothing. The message does not name the library.
+  // Reports the error that adopt_plugin would report because of the compiler's own passes, and
+  // registers nothing. The message does not name the library.
   void (*check_plugin)(const struct poprt_plugin_contents* contents, poprt_library_error* error);
 } poprt_compiler_library;
 

@@ -14,12 +14,11 @@
 
 namespace poprt::capi {
 
-// Internal names that users must not give: run only the passes that a model needs; names of tensors
-// to make outputs, one per line; suppress warnings that another conversion gives; compile for a
-// generator, with a JSON object (compiler/generation.h).
-inline constexpr const char* kPlain = "plain";
-inline constexpr const char* kLayers = "layers";
-inline constexpr const char* kQuiet = "quiet";
+// Internal names that users must not give.
+inline constexpr const char* kPlain = "plain";    // run only the passes that a model needs
+inline constexpr const char* kLayers = "layers";  // tensors that become outputs, one per line
+inline constexpr const char* kQuiet = "quiet";    // no warnings: another conversion gives them
+// Compiles for a generator. The value is a JSON object (compiler/generation.h).
 inline constexpr const char* kGenerationOption = "generation";
 
 // The opaque blob of option numerics=faithful: the converted model as ONNX.

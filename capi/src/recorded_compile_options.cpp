@@ -96,7 +96,7 @@ void RecordedCompileOptions::add(const popef::Option& o, const OptionNames& opti
     options.stop_after = keep(value);
   } else if (name == "precision" && value != "bf16" && value != "int8" &&
              !value.starts_with("fp8")) {
-    // 8-bit floats, bf16 and int8 are options by name
+    // 8-bit floats, bf16 and int8 are options by name, because the field has no number for them
     options.precision = recorded_choice(o, {"fp32", "fp16"});
   } else if (name == "winograd") {
     options.winograd = recorded_choice(o, {"off", "exact", "fast"});
@@ -128,7 +128,7 @@ void RecordedCompileOptions::add(const popef::Option& o, const OptionNames& opti
 }
 
 // Adds an option that has no field: an option of command poprt, or a field of PopRT's or PopART's
-// options. engine_options() and NamedOptions never leave those of kNeverRecorded, so only a forged
+// options. engine_options() and NamedOptions never record those of kNeverRecorded, so only a forged
 // file has them.
 void RecordedCompileOptions::add_by_name(const popef::Option& o, const OptionNames& option_names) {
   constexpr std::string_view kPopart = "popart.";
@@ -137,7 +137,7 @@ void RecordedCompileOptions::add_by_name(const popef::Option& o, const OptionNam
       "enable_engine_caching",   "cache_path",       "opaque_blobs"};
   const std::string& name = o.name();
   if (std::ranges::count(kNeverRecorded, name) > 0) refuse_recorded(o);
-  // recorded_value() of engine_options.h
+  // Reverses recorded_value() of engine_options.h.
   std::string value = o.value();
   const bool lines = value.ends_with('\n');
   if (lines) value.pop_back();

@@ -30,7 +30,7 @@ enum class DataType : int32_t {
   F8 = POPRT_DTYPE_F8,  // PopEF's generic one-byte float
 };
 
-// A union contains one value with PopRT's name and with Model Runtime's.
+// Each union contains one value under two names: PopRT's and Model Runtime's.
 struct DataDesc {
   std::string name;
   union {

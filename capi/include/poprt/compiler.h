@@ -278,13 +278,13 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_io_stat_file(const poprt_co
                                                                   poprt_string** out_text);
 /* </functions:compiler> */
 
-/* Writes several ONNX models as one: inputs and outputs of the first are called graph0/NAME, of
- * the second graph1/NAME ... No model reads the last input "index" (uint32, one element).
- * Compiling the result is equivalent to poprt_executable_fuse. Convert the models first, each
- * with its own options. If models have several opsets, the newest is used. Errors:
- * invalid_argument (no models, a model that is fused already, two versions of another domain),
- * unimplemented (no conversion between two opsets), and those of reading and writing ONNX.
- * Since 1.0. */
+/* Writes several ONNX models as one: inputs and outputs of the first are called graph0/NAME, of the
+ * second graph1/NAME ... The last input, "index" (uint32, one element), selects the model that a
+ * compiled executable runs; no model reads it. Compiling the result is equivalent to
+ * poprt_executable_fuse. Convert the models first, each with its own options. If models have
+ * several opsets, the newest is used. Errors: invalid_argument (no models, a model that is fused
+ * already, two versions of another domain), unimplemented (no conversion between two opsets), and
+ * those of reading and writing ONNX. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_fuse_files(const char* const* onnx_paths,
                                                                 size_t path_count,
                                                                 const char* out_onnx_path);

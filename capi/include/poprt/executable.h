@@ -54,14 +54,13 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_files(
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_model(
     const poprt_popef_model* model, const poprt_open_options* options,
     poprt_executable** out_executable);
-/* Makes one executable of several: inputs and outputs of the first are called graph0/NAME, of
- * the second graph1/NAME ... The last input, "index" (one u32), selects the one that a run
- * computes. Equal weights are stored once, and working memory is that of the largest. Runners
- * set the index from the names of a request (poprt/runners.h). `executables` may be freed
- * afterwards. Errors: invalid_argument (none, more than 1024, or one that is fused, has several
- * shapes, replicas in the program, a feed, or other batches per step than the first),
- * unimplemented (one is for several IPUs, and one has load or save programs), resource_exhausted.
- * Since 1.0. */
+/* Makes one executable of several: inputs and outputs of the first are called graph0/NAME, of the
+ * second graph1/NAME ... The last input, "index" (one u32), selects the one that a run computes.
+ * Equal weights are stored once, and working memory is that of the largest. Runners set the index
+ * from the names of a request (poprt/runners.h). `executables` may be freed afterwards. Errors:
+ * invalid_argument (none, more than 1024, or one that is fused, has several shapes, replicas in the
+ * program, a feed, or other batches per step than the first), unimplemented (one is for several
+ * IPUs, and another one has load or save programs), resource_exhausted. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_fuse(
     const poprt_executable* const* executables, size_t executable_count,
     poprt_executable** out_executable);
@@ -82,7 +81,7 @@ typedef int32_t (*poprt_write_fn)(const void* data, size_t size, void* user_data
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save_bytes(
     const poprt_executable* executable, poprt_write_fn write, void* user_data);
 
-/* The number of anchors, in the model's order. Since 0.1. */
+/* The numbers of inputs and of outputs. Indices follow the order of the model. Since 0.1. */
 POPRT_API size_t poprt_executable_input_count(const poprt_executable* executable);
 POPRT_API size_t poprt_executable_output_count(const poprt_executable* executable);
 /* Borrowed from the executable; null if `index` is out of range. Since 0.1. */

@@ -202,7 +202,8 @@ class Sequence {
   void append(const std::vector<int64_t>& tokens) {
     for (const int64_t token : tokens) append(token);
   }
-  // The rest of the text, without waiting longer than its time limit.
+  // Waits for the end of the text and returns its remaining tokens. Option `time_limit` bounds the
+  // wait.
   std::vector<int64_t> readAll() {
     std::vector<int64_t> tokens;
     for (int64_t token = next(-1); token >= 0; token = next(-1)) tokens.push_back(token);

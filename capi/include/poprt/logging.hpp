@@ -95,7 +95,7 @@ inline std::string format(const std::string& text, const Argument* arguments, st
     const std::string field = text.substr(i + 1, end - i - 1);
     const std::size_t colon = field.find(':');
     const std::string number = field.substr(0, colon);
-    // More digits are more than the arguments that a function can have.
+    // A number of more digits is larger than the number of arguments that a function can have.
     const bool possible =
         number.size() < 10 && number.find_first_not_of("0123456789") == number.npos;
     if (!possible)

@@ -52,8 +52,8 @@ extern "C" {
 #endif
 
 /* The version of this interface. Structs and tables of functions may grow at their ends without
- * another version. A plug-in built for an older poprt is loaded, and one with another version is
- * refused. */
+ * another version. A plug-in that was built for an older poprt with the same version of the
+ * interface is loaded, and one with another version is refused. */
 #define POPRT_PLUGIN_ABI 1
 
 /* ---- operators ---- */

@@ -298,7 +298,7 @@ struct RunnerOptions {
     o.auto_reset = c.autoReset;
     o.flush_on_waiting_outputs = c.flushOnWaitingOutputs;
     o.is_batch_size_timeout_enabled = c.isBatchSizeTimeoutEnabled;
-    // Without waiting, which is 1 ns because 0 means never.
+    // Here 0 means without waiting, and in the C ABI it means never, so it becomes 1 ns.
     o.batch_size_timeout_ns = std::max<int64_t>(c.batchSizeTimeoutNS, 1);
     o.data_parallel_timeout_ns = std::max<int64_t>(c.dataParallelTimeoutNS, 1);
     o.request_tracepoints_buffer_size =

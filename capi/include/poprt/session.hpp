@@ -196,7 +196,7 @@ class Queue {
   size_t readAvailable() const { return poprt_queue_read_available(handle_); }
 
  protected:
-  // Selects callbacks without an error code, which ended() converts.
+  // Enables overloads for callbacks that take no error code; ended() converts such a callback.
   template <class F>
   using Plain =
       std::enable_if_t<std::is_invocable_v<F&> && !std::is_invocable_v<F&, ErrorCode>, int>;
@@ -507,7 +507,7 @@ class Session {
     const auto* anchor = find(*call_data.anchors, name,
                               isOutput ? popef::TensorType::OUTPUT : popef::TensorType::INPUT);
     if (!anchor) return 1;
-    popef::Anchor given = *anchor;  // the library may ask about other programs
+    popef::Anchor given = *anchor;  // `programs` may differ from those of the anchor
     given.setPrograms(popef::Anchor::Programs(programs, programs + count));
     return call_data.predicate(given) == AnchorCallbackPolicy::BIND_USER_CB;
   }
@@ -540,7 +540,8 @@ class Session {
     c.interrupt = [](void* self) { static_cast<StreamCallback*>(self)->interrupt(); };
     c.user_data = callback.get();
     {
-      // Kept until the session is freed, and before it can be called.
+      // The session may call the callback until it is freed, so the callback is kept that long, and
+      // is stored before the session receives it.
       const std::lock_guard<std::mutex> lock(state_->changing);
       state_->callbacks.push_back(std::move(callback));
     }

@@ -1,4 +1,4 @@
-// Memory of tensors. A union contains one size with PopRT's name and with Model Runtime's.
+// Memory of tensors. Each union contains one size under two names: PopRT's and Model Runtime's.
 #pragma once
 
 #include <cstddef>

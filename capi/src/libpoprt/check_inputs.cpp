@@ -22,7 +22,8 @@ void copy(Tensor& to, const Values& from, Convert convert) {
   for (size_t i = 0; i < values.size(); i++) values[i] = convert(from[i]);
 }
 
-// The nearest whole number of 64 bits; 0 for NaN.
+// Rounds towards zero to a whole number of 64 bits. NaN becomes 0, and a number beyond them the
+// nearest one.
 int64_t whole_of(double x) {
   constexpr double kLimit = 0x1p63;  // the numbers of 64 bits are below it
   if (std::isnan(x)) return 0;
@@ -116,7 +117,8 @@ bool is_scalar(const CheckInput& input) {
   return input.dtype != DType::boolean && count_of(input) == 1;
 }
 
-// Returns one batch of an array. Seed 1 selects the first sample for all arrays.
+// Returns as many samples of an array as the input has. Random numbers with seed 1 select the first
+// one, for all arrays in the same way.
 Values batch_of(const Tensor& data, const CheckInput& input) {
   const Shape& shape = input.shape;
   if (data.shape().size() != shape.size() || data.count() == 0 ||

@@ -142,7 +142,8 @@ void check(const poprt_compile_options& o) {
          "shapes 'buckets': give an input of `input_shape` several shapes");
 }
 
-// Plug-ins are not in a PopEF file that needs them.
+// Loads the plug-ins that the options name, because a PopEF file does not contain the plug-ins that
+// it needs.
 void load_plugins(const poprt_compile_options& o) {
   if (const char* paths = capi::named_option(o, "custom_library_so_paths"))
     for (const std::string& path : capi::library_paths(paths)) capi::load_plugin(path);
@@ -202,7 +203,8 @@ std::string hash_silently(const poprt_library_source& source, poprt_compile_opti
   return hash_of(source, o);
 }
 
-// The hash on another thread than that of the caller's callbacks.
+// Computes the hash on a thread other than that of the caller's callbacks, so it calls none of
+// them. `stopped` ends it.
 std::string hash_until(const poprt_library_source& source, poprt_compile_options o,
                        const std::atomic<bool>& stopped) {
   o.progress = nullptr;
@@ -306,7 +308,7 @@ std::shared_ptr<const runtime::Model> compile_quietly(poprt_compile_options o,
 }
 
 // The options with which the original model is compiled: they cause as few changes as possible.
-// Includes its options by name.
+// `named` contains its options by name.
 struct PlainOptions {
   poprt_compile_options options;
   std::vector<poprt_option> named;

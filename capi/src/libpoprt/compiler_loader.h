@@ -10,7 +10,8 @@
 namespace poprt::capi {
 
 // Loads it on first use, from the folder of this library. Throws failed_precondition with the path
-// and the error. A later call tries again. Thread-safe.
+// and the error. A later call tries again. Also loads the plug-ins of POPRT_PLUGINS, and passes all
+// loaded plug-ins on to the compiler. Thread-safe.
 const poprt_compiler_library& compiler_library();
 
 // The compiler library that is loaded. A function that frees one of its objects uses it, because

@@ -15,7 +15,7 @@ inline void require_distinct(const std::filesystem::path& input,
                              const std::filesystem::path& output) {
   std::error_code error;
   bool same = std::filesystem::equivalent(input, output, error);
-  // Two files that do not exist yet.
+  // equivalent() fails if neither file exists; the paths are then compared.
   if (error)
     same = resolve_links(input).lexically_normal() == resolve_links(output).lexically_normal();
   if (same)

@@ -50,8 +50,8 @@ size_t character_size(std::string_view text) {
   return outside ? 0 : size;
 }
 
-// Returns the position of the first byte of the character at `at` if that is not `at` itself. In
-// text that is not UTF-8, the result is at most three bytes less than `at`.
+// Returns the position of the first byte of the character that contains the byte at `at`, or `at`
+// if that byte is not part of valid UTF-8.
 size_t character_start(std::string_view text, size_t at) {
   size_t start = at;
   while (start > 0 && at - start < 3 && is_continuation(text[start])) start--;
@@ -59,7 +59,7 @@ size_t character_start(std::string_view text, size_t at) {
 }
 
 // Returns one line of UTF-8 without control characters, because names in it come from models and
-// paths. The cause is at the end.
+// paths. A long message loses its middle, because the cause is at its end.
 std::string printable(std::string_view message) {
   constexpr size_t kHead = 500, kTail = 900;
   if (message.size() > kHead + kTail) {

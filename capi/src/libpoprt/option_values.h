@@ -37,7 +37,7 @@ const FieldRow& compiler_field(std::string_view name);
 // Splits KEY=VAL at the first '='.
 std::pair<std::string_view, std::string_view> split_pair(std::string_view word,
                                                          std::string_view option);
-// Parses NAME=d0,d1,... with one or several shapes, separated by slashes.
+// Parses NAME=d0,d1,... (or NAME=[] for a scalar) with one or several shapes, separated by slashes.
 std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::string_view word);
 // Checks lines of KEY=VAL of pack_args: keys are known and unique, required keys are present, and
 // sizes are positive numbers.

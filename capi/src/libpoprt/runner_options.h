@@ -16,8 +16,8 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
                                           std::shared_ptr<const runtime::Model>& model);
 
 // Reads the options for a runner that compiles shapes on demand: those of read_runner_options(),
-// the number of shapes that it keeps, and the bytes that they may need (by default half of the
-// memory of the computer or of the control group). Throws the same errors.
+// the number of shapes that it keeps, and the bytes that they may need (0: no limit; negative: half
+// of the memory of the computer or of the control group). Throws the same errors.
 runtime::ShapeRunnerConfig read_shape_runner_options(const poprt_runner_options* options,
                                                      std::shared_ptr<const runtime::Model>& model);
 

@@ -40,7 +40,7 @@ class ShapeCompiler {
     std::shared_ptr<const void> owner = nullptr;  // keeps `view` and the folder
   };
 
-  // `options` are the options of poprt_compiler. Callbacks are called only by load().
+  // `options` are the options of poprt_compiler. Callbacks are called only by load() and adopt().
   ShapeCompiler(std::unique_ptr<poprt_compiler> options, Source source,
                 std::optional<runtime::ExecutableCache> cache);
   ~ShapeCompiler();
@@ -57,7 +57,7 @@ class ShapeCompiler {
   void adopt(std::shared_ptr<const runtime::Model> model, const std::string& hash);
   bool is_open() const { return open_.has_value(); }
   const program::OpenShapes& shapes() const { return *open_; }
-  // A compiler of the same model with option execution_precision. load() has not been called.
+  // A compiler of the same model with option execution_precision. load() has not been called on it.
   std::shared_ptr<ShapeCompiler> with_execution_precision(const char* precision) const;
   // The SHA-256 of the model.
   const std::string& model_hash() const { return model_hash_; }

@@ -21,7 +21,9 @@ using Tensors = std::span<const poprt_library_tensor>;
 
 Shape shape_of(const poprt_library_tensor& t) { return {t.shape, t.shape + t.rank}; }
 
-// The program may have anchors that the model lacks, for example sizes that depend on data.
+// Throws failed_precondition unless value `v` of the stored model has the type of the program's
+// anchor `t`. The program may have anchors that the model lacks, for example sizes that depend on
+// data.
 void check(const ir::Value* v, const poprt_library_tensor& t, std::string_view what) {
   const auto dtype = static_cast<DType>(t.dtype);
   if (v && v->type.is_static() && v->dtype() == dtype && v->shape() == shape_of(t)) return;

@@ -235,7 +235,8 @@ std::shared_ptr<const compiler::Calibration> with_log(const compiler::Calibratio
   return logged;
 }
 
-// Writes the chosen formats to the folder of an existing model.
+// Writes the formats that the calibration has chosen to quantize.log in the folder of the written
+// model.
 void write_log(const std::string& text, const std::filesystem::path& model) {
   AtomicFile file(model.parent_path() / "quantize.log");
   file.write(std::as_bytes(std::span(text)));
