@@ -314,7 +314,9 @@ func TestWaitingForTokensNeedsNoThreads(t *testing.T) {
 	waiting.Wait()
 	ok(t, first.Cancel())
 	done.Wait()
-	if n := threads(t) - before; n > 30 {
+	// Go starts another thread for each short call of C that the system interrupts, so a busy machine adds some. A
+	// thread for each goroutine that waits would be 2000.
+	if n := threads(t) - before; n > count/10 {
 		t.Errorf("%d goroutines that wait have %d threads", count, n)
 	}
 }
