@@ -12,7 +12,7 @@
 
 namespace poprt::runtime {
 
-// Its time changes only by advance(). Thread-safe; must outlive its users.
+// A clock whose time changes only by advance(). Thread-safe; must outlive its users.
 class ManualClock {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

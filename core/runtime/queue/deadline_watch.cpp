@@ -18,10 +18,10 @@ namespace poprt::runtime {
 
 namespace {
 
-// Deadlines that are close to each other are notified together. Waking this thread and those that
-// it notifies costs about 10 us of CPU; with thousands of deadlines per second, waking would take
-// more time than notifying, and the last ones would be late. A deadline without a recent
-// notification before it is notified immediately.
+// Requests whose deadlines are close to each other are answered together. Waking this thread and
+// those that wait for the answers costs about 10 us of CPU; with thousands of deadlines per second,
+// separate wakes would take most of the time, and the last answers would be late. A request is
+// answered at its deadline unless another one was answered less than this time before.
 constexpr std::chrono::microseconds kTogether{500};
 
 }  // namespace

@@ -8,9 +8,10 @@
 namespace poprt::runtime {
 
 // Its thread is started by the first request with a deadline and sleeps until the next deadline.
-// Deadlines within half a millisecond after a notification are notified together. Any thread may
-// call add(). Requests that are done or running are removed when the list has doubled, so memory
-// depends on the number of existing requests, even if deadlines are far away.
+// After an answer, requests whose deadlines are within the next half millisecond are answered
+// together at its end. Any thread may call add(). Requests that are done or running are removed
+// when the list has doubled, so memory depends on the number of existing requests, even if
+// deadlines are far away.
 class DeadlineWatch {
  public:
   DeadlineWatch();

@@ -35,7 +35,8 @@ std::span<std::byte> PayloadBuffer::extend(size_t bytes) {
     data_ = static_cast<std::byte*>(p);
     capacity_ = wanted;
     if (bytes >= 2 * kHugePageBytes) {
-      // Only the pages that are written completely soon; a hint needs the alignment of a huge page.
+      // The hint is for the new pages only, because the caller writes them completely soon. It
+      // needs the alignment of a huge page.
       const auto begin =
           align_up(reinterpret_cast<uintptr_t>(data_) + needed - bytes, kHugePageBytes);
       const auto end = reinterpret_cast<uintptr_t>(data_) + needed;

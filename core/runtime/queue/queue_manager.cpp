@@ -68,7 +68,7 @@ bool StreamQueue::take_front() noexcept {
   return true;
 }
 
-// Returns false if there will be no data.
+// Waits for an element. Returns false if the queue was interrupted or disconnected.
 bool StreamQueue::wait_front() noexcept {
   const auto ended = [this] {
     return interrupted_.load(std::memory_order_acquire) ||
@@ -110,7 +110,7 @@ void* StreamQueue::acquire() noexcept {
 }
 
 StreamCallback::Result StreamQueue::fetch(void* p) noexcept {
-  // The bytes of a transfer that stop() has ended are in the memory of that transfer.
+  // stop() may have ended this transfer when its first bytes had been copied to other memory.
   if (is_input_ && filled_ != 0 && filled_at_ != p) std::memcpy(p, filled_at_, filled_);
   filled_at_ = p;
   while (filled_ < bytes_) {

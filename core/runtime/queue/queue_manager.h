@@ -90,8 +90,9 @@ class StreamQueue : public StreamCallback {
   bool wait_front() noexcept;
   bool take_front() noexcept;  // requires mutex_
   // Called when the device has finished with the next bytes of the current element. Returns its
-  // callback if these are the last ones. Requires mutex_ since the element was used, because
-  // flush() may return it to its owner.
+  // callback if these are the last ones. Requires mutex_, which must have been locked before the
+  // bytes were copied unless in_use_ is set, because flush() could return the element to its owner
+  // in the meantime.
   QueueCallback advance(uint64_t bytes) noexcept;
   void disconnect() noexcept;
 

@@ -60,9 +60,9 @@ void Request::check() const {
   if (const Failure f = failure()) throw Error(*f);
 }
 
-// The result is available, so waiting threads may continue and release their references. The caller
-// has a reference until this function ends. Waiting threads are woken before the callback is
-// called: the callback may need a lock that a waiting thread holds, so in the other order both
+// Wakes waiting threads and calls the callback when state_ has the result. The woken threads may
+// release their references, so the caller must have one until this function ends. The threads are
+// woken first: the callback may need a lock that a waiting thread holds, so in the other order both
 // could wait for each other.
 void Request::announce(ErrorCode code) noexcept {
   waiter_.notify();

@@ -24,8 +24,8 @@ class Request;
 struct RequestCallback {
   void (*call)(void* context, ErrorCode code) noexcept = nullptr;
   void* context = nullptr;
-  // Other forms of the callback, of which one is set: the form of the C ABI, and one with the
-  // request as a parameter.
+  // Other forms of `call`: the form of the C ABI, and one with the request as a parameter. At most
+  // one of the three is set.
   void (*c_call)(int32_t code, void* context) = nullptr;
   void (*full)(void* context, const Request& request) noexcept = nullptr;
   // Called for a successful request before any thread can see that it is done.

@@ -48,7 +48,7 @@ class RequestQueue {
   bool empty() const noexcept { return ring_.empty(); }
   // Frees the places of `n` requests that were taken; requests of the line move up.
   void leave(size_t n) noexcept;
-  // Releases a request that was answered while it waited.
+  // Releases a request that was answered while it waited in the ring, and frees its place.
   void drop(Request* request) noexcept;
 
   // Refuses new requests and fails those in the line with `failure`. With `thread_safe`, no

@@ -6,7 +6,7 @@
 //        ▼                                                    ▼
 //   ┌─ tail ────┐ ┌─ coarse tail ─┐                     ┌─ head ────┐ ┌─ coarse head ─┐
 //   │ every     │ │ now and then  │  slots: T[capacity] │ every     │ │ now and then  │
-//   │ element   │ │               │  [..][h]......[t][..] element   │ │               │
+//   │ element   │ │               │  [..][h]....[t][..] │ element   │ │               │
 //   └────────── read by consumer ─┘                     └────────── read by producer ─┘
 //
 // Indices have 64 bits, only grow, and are masked on use. So full (tail - head == capacity) and
@@ -151,7 +151,8 @@ class RingBuffer {
     side.coarse_own = side.own & ~(side.step - 1);
     index.coarse.store(side.own, std::memory_order_release);  // pairs with look()
   }
-  // Updates side.other.
+  // Updates side.other: from the coarse index if the last look found many elements and the index
+  // changes soon, otherwise from the exact index.
   static void look(Side& side, const Index& index) noexcept {
     const uint64_t known = side.other;
     if (side.found >= kMany) {

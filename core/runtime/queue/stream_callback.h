@@ -12,7 +12,8 @@ namespace poprt::runtime {
 // the programs, except interrupt(), and except resume() and invalidate_prefetched(), which the
 // threads that load, unload or change callbacks also call. If all callbacks of a session allow it
 // (any_thread()), a model that is compiled for overlapped I/O calls inputs on one thread and
-// outputs on another; an input's complete() then directly follows its fetch().
+// outputs on another; complete() of the inputs is then called after the last fetch() of them,
+// before the computation.
 class StreamCallback {
  public:
   enum class Result : uint8_t { success, not_available };

@@ -177,7 +177,7 @@ BucketRunner::BucketRunner(std::shared_ptr<const Model> model, RunnerConfig conf
   const auto give_shapes = [](std::vector<DataDesc>& descs, const std::vector<Shape>& shapes) {
     for (size_t i = 0; i < descs.size(); i++) {
       DataDesc& d = descs[i];
-      if (shapes[i].size() != d.anchor.shape.size()) continue;  // the bucket's number
+      if (shapes[i].size() != d.anchor.shape.size()) continue;  // the input for the bucket's number
       d.anchor.shape = shapes[i];
       d.size_in_bytes = dtype_bytes(d.anchor.dtype, element_count(shapes[i]));
     }
@@ -254,7 +254,7 @@ bool BucketRunner::learn(const InputBinding& binding, size_t input, Sizes& sizes
       if (extents[d].dimension < 0)
         fits = shape[d] == a.shape[d];
       else {
-        // The number for an unknown size is none of a shape.
+        // Checked before set_size(), because a size of -1 in a shape must not become kUnknown.
         check_size(static_cast<size_t>(extents[d].dimension), shape[d]);
         set_size(variants(), a.name, extents[d].dimension, shape[d], sizes);
       }

@@ -93,7 +93,8 @@ std::optional<Clock::TimePoint> Replica::flush_time() const noexcept {
   const auto earliest = [&](std::optional<Clock::TimePoint> t) {
     if (t && (!time || *t < *time)) time = t;
   };
-  // The times are those of open requests, because the first ones may have been dropped.
+  // The times are those of requests that are still open: the requests that began the batch may have
+  // been dropped.
   if (c.timeout.count() > 0) earliest(after(open_.back().request->submitted, c.timeout));
   if (c.is_batch_size_timeout_enabled) {
     earliest(after(open_.front().request->submitted, c.batch_size_timeout));

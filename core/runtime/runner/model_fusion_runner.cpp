@@ -104,7 +104,7 @@ void ModelFusionRunner::check_complete(uint32_t graph, std::span<const InputBind
 
 // If a request contains the index, it must agree with the names.
 void ModelFusionRunner::check_index(const InputBinding& given, uint32_t graph) const {
-  // Programs have it as a number of 8, 32 or 64 bits.
+  // Callers may give it as a number of 8, 32 or 64 bits.
   uint64_t value = 0;
   if (!given.data || (given.bytes != index_bytes_ && given.bytes != 1 &&
                       given.bytes != sizeof(uint32_t) && given.bytes != sizeof value))
@@ -151,7 +151,7 @@ ModelFusionRunner::Selected ModelFusionRunner::select(
       if (b.bytes != a.bytes()) fail_wrong_size(a, b.bytes, "input");
     } else if (const auto a = std::ranges::find(model.inputs(), b.name, &program::Anchor::name);
                a != model.inputs().end() && b.bytes > a->bytes()) {
-      fail_wrong_size(*a, b.bytes, "input");  // the index selects one batch
+      fail_wrong_size(*a, b.bytes, "input");  // the index is that of a single batch
     }
     see(b.name);
     list.push_back(b);

@@ -13,9 +13,10 @@
 namespace poprt::runtime {
 
 // The anchors of a fused model are called "graphK/NAME", and an input "index" (one u32, or u8 as in
-// version 1.0.2) selects the graph. A request names anchors of one graph only, and the runner adds
-// the index. A request may contain the index, as programs for version 1.2 do; then it must select
-// the same graph. Inputs of the other graphs get zeros, and their outputs are dropped.
+// version 1.0.2 of PopRT) selects the graph. A request names anchors of one graph only, and the
+// runner adds the index. A request may contain the index, as programs for version 1.2 of PopRT do;
+// then it must select the same graph. Inputs of the other graphs get zeros, and their outputs are
+// dropped.
 //
 // Requests are not merged, so batching_dim must be off.
 class ModelFusionRunner final : public BaseRunner {

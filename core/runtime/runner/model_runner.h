@@ -61,11 +61,12 @@ class ModelRunner : public BaseRunner {
   // of the device.
   void execute(const void* const* inputs, void* const* outputs);
 
-  // Requests of one replica (RequestOptions::replica selects it) run in the order of submission.
-  // RequestOptions::when_full determines the behaviour while queue_depth requests are in flight; a
-  // callback cannot wait, so WhenFull::wait throws resource_exhausted there. Throws
-  // failed_precondition in a process that was forked after the first asynchronous request. Does not
-  // allocate once as many requests have existed at the same time.
+  // Requests of one replica (RequestOptions::replica selects it) run in the order of submission,
+  // but whole steps and whole batches of execute() do not wait until an earlier incomplete batch
+  // runs. RequestOptions::when_full determines the behaviour while queue_depth requests are in
+  // flight; a callback cannot wait, so WhenFull::wait throws resource_exhausted there. Throws
+  // failed_precondition in a process that was forked after the first asynchronous request.
+  // Allocates only if more requests exist than at any time before.
   RequestPtr execute_async(std::span<const InputBinding> inputs,
                            std::span<const OutputBinding> outputs, RequestCallback callback = {},
                            const RequestOptions& options = {}) override;

@@ -53,8 +53,9 @@ bool write_number(DType type, uint64_t n, std::byte* to) {
   }
 }
 
-// The greatest number up to which write_number() writes each number exactly. 0 marks a place that
-// has no item.
+// The greatest number of an item in a mask of the type: write_number() writes all numbers up to it
+// differently, and 0 marks a place that has no item. The default is for types that have enough
+// numbers for any pack. A boolean mask does not distinguish items, so it has no limit.
 uint64_t greatest_number(DType type) {
   switch (type) {
     case DType::s8: return INT8_MAX;
@@ -156,7 +157,7 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
   size_t segments = 1;              // of an item, in unpack_info
   size_t lengths_input = SIZE_MAX;
   std::vector<Role> roles;
-  std::vector<bool> is_padded;  // inputs that requests give with padding, if it is removed
+  std::vector<bool> is_padded;  // inputs with padding if it is removed, otherwise all inputs
   mutable std::vector<std::atomic<bool>> left_out;  // inputs that a warning has named
   std::vector<uint64_t> input_units, output_units;  // bytes of a place, or of an item
   std::vector<DataDesc> inputs, outputs;

@@ -79,8 +79,8 @@ class PackRunner final : public BaseRunner {
   PackRunner(const PackRunner&) = delete;
   PackRunner& operator=(const PackRunner&) = delete;
 
-  // Sizes are those of the longest request. If the first dimension counts rows or items in the
-  // model, it is 1 here.
+  // Sizes are those of the longest request. A first dimension that counts rows is 1 here. A first
+  // dimension that counts items is 1 for outputs, and inputs do not have it.
   const std::vector<DataDesc>& execute_inputs() const override;
   const std::vector<DataDesc>& execute_outputs() const override;
   RequestRows request_rows() const override { return {RequestRows::any, 0, 0}; }

@@ -13,8 +13,8 @@ namespace {
 
 bool has_whole_bytes(const program::OpenAnchor& anchor) { return dtype_bits(anchor.dtype) >= 8; }
 
-// The names of inputs with the size in their first dimension, or nothing if another dimension has
-// it.
+// The names of inputs with the size in their first dimension. Returns nothing if another dimension
+// has it, or if such an input has elements of less than a byte.
 std::optional<std::set<std::string>> inputs_with_rows(const OpenSizes& open, size_t size) {
   std::set<std::string> names;
   for (size_t i = 0; i < open.shapes().inputs.size(); i++) {

@@ -200,7 +200,8 @@ void Replica::execute(const void* const* inputs, void* const* outputs, uint64_t 
 bool Replica::execute_checked(std::span<const InputBinding> inputs,
                               std::span<const OutputBinding> outputs) {
   const RunnerPlan& p = *plan_;
-  // For few anchors the pointers are on the stack, so callers need no lock.
+  // The pointers do not belong to the replica, so that several callers can check their requests
+  // without a lock. For few anchors they are on the stack, so nothing is allocated.
   constexpr size_t kFew = 16;
   const void* few_inputs[kFew];
   void* few_outputs[kFew];
@@ -395,8 +396,9 @@ void Replica::store_loop() noexcept {
     store(*step);
     free_.try_push(step);
     handed_.notify();
-    // The forming thread may wait for an idle device. In one total order, either it reads the new
-    // number in dispatches_now(), or this thread reads its open rows.
+    // The forming thread may wait for an idle device. All of these accesses are sequentially
+    // consistent, so either that thread reads the new number in dispatches_now(), or this thread
+    // reads its open rows.
     if (handed_over_.fetch_sub(1, std::memory_order_seq_cst) == 1 &&
         open_rows_.load(std::memory_order_seq_cst) != 0)
       queue_.pool().wake();

@@ -34,8 +34,8 @@ namespace poprt::runtime {
 // numbered over all steps, and chunk n uses frame n % frames for the transfers between IPUs.
 class Replica : public std::enable_shared_from_this<Replica> {
  public:
-  // Needs one device for each compiled-in copy. Prepares the program on them and runs the load
-  // programs.
+  // `devices` has one device for each compiled-in copy, or one with enough IPUs for all copies.
+  // Prepares the program on them and runs the load programs.
   Replica(std::shared_ptr<const RunnerPlan> plan, int index,
           std::vector<std::shared_ptr<device::Device>> devices,
           std::shared_ptr<TraceBuffer> traces);
@@ -148,10 +148,11 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void count_step(const Step& step) noexcept;
   void compute(Step& step) noexcept;
   void store(Step& step) noexcept;
-  // With `only`, for this segment only; rows of others are padding.
+  // Copy the inputs of a chunk to the memory of the step, and its outputs back to the requests.
+  // With `only`, they copy rows of this segment only; gather() replaces rows of others by padding.
   void gather(Step& step, uint64_t chunk, const Segment* only = nullptr) noexcept;
   void scatter(Step& step, uint64_t chunk, const Segment* only = nullptr) noexcept;
-  // Sets the pointers of anchors that no request names.
+  // Sets the pointers of fixed inputs and of anchors that the request does not name.
   void connect(const void** inputs, void** outputs) const noexcept;
   // An injected fault before a run, or null.
   Failure injected_fault() noexcept;

@@ -48,7 +48,7 @@ struct RunnerConfig {
   std::chrono::nanoseconds timeout = std::chrono::milliseconds(10);
   // An extension: whether a started batch is padded as soon as the device is idle, so that rows are
   // gathered only while it is busy. It has no effect with flush_on_waiting_outputs or
-  // is_batch_size_timeout_enabled, which require full batches.
+  // is_batch_size_timeout_enabled, which decide when an incomplete batch runs.
   bool dispatch_when_idle = false;
   // If false, unknown names are ignored, anchors that are not named get zeros or are dropped, and
   // sizes are not checked: the first named anchor determines the number of rows.

@@ -60,7 +60,8 @@ void keep_outputs(const OpenSizes& open, std::span<const OutputBinding> outputs,
   }
 }
 
-// A shape that is being compiled or is ready. It is failed if it never became ready.
+// A shape that is being compiled or is ready. It has the state `failed` if its compilation or its
+// runner failed.
 struct KeptShape {
   enum State : int { compiling, ready, failed };
 
@@ -484,7 +485,9 @@ bool ShapeRunner::State::drop_removed(std::unique_lock<std::mutex>& lock) {
   });
   const bool none = removed.empty();
   if (!done.empty()) {
-    // A runner ends after its callbacks, one of which may destroy the ShapeRunner.
+    // The destructor of a runner waits for its callbacks, one of which may destroy the ShapeRunner.
+    // `dropping` is for the destructor of the ShapeRunner, which then does not wait for this
+    // thread.
     dropping = true;
     changed.notify_all();
     lock.unlock();

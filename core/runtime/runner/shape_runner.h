@@ -74,7 +74,8 @@ struct ShapesStatistics {
 // Requests are not merged, so batching_dim must be off. Frozen inputs have one shape.
 class ShapeRunner final : public BaseRunner {
  public:
-  // How many shapes may wait for their compilation, which a caller that gives up does not end.
+  // The number of shapes that may wait for their compilation. A shape is compiled even if the
+  // request that needs it is cancelled.
   static constexpr size_t kMostWaiting = 1024;
 
   // `ahead` was compiled at one shape and is never removed. If it is null, no device is in use
@@ -88,8 +89,8 @@ class ShapeRunner final : public BaseRunner {
   ShapeRunner(const ShapeRunner&) = delete;
   ShapeRunner& operator=(const ShapeRunner&) = delete;
 
-  // Have the sizes that were compiled ahead. Without these, open dimensions are kOpen, and the size
-  // in bytes is 0.
+  // The shapes have the sizes that were compiled ahead. Without these, open dimensions are kOpen,
+  // and the size in bytes is 0.
   const std::vector<DataDesc>& execute_inputs() const override;
   const std::vector<DataDesc>& execute_outputs() const override;
   RequestRows request_rows() const override { return {RequestRows::any, 0, 0}; }

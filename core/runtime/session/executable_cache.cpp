@@ -42,7 +42,8 @@ class OpenFile {
   }
   int number() const noexcept { return number_; }  // negative: not opened
 
-  // Whether the path still names this file. While it is open, no other file has its number.
+  // Whether the path still names this file. While the file is open, no other file gets its inode
+  // number.
   bool is_at(const fs::path& path) const {
     struct stat mine{}, other{};
     return ::fstat(number_, &mine) == 0 && ::stat(path.c_str(), &other) == 0 &&
@@ -90,10 +91,10 @@ void check_owner(const struct stat& info, const fs::path& path) {
          path.string(), info.st_uid, ::geteuid());
 }
 
-// Opens an entry, or returns a file without number if there is none. Refuses an entry that another
-// user may have made: an executable decides what a program computes, and the writer of a file can
-// also write its checksum. The owner is that of the opened file, because another user could create
-// the file after a check of its path.
+// Opens an entry, or returns a file with a negative number if there is none. Refuses an entry that
+// another user may have made: an executable decides what a program computes, and the writer of a
+// file can also write its checksum. The owner is that of the opened file, because another user
+// could create the file after a check of its path.
 OpenFile open_own(const fs::path& folder, const fs::path& path) {
   struct stat info{};
   if (::stat(folder.empty() ? "." : folder.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
@@ -271,7 +272,7 @@ ExecutableCache::Pruned ExecutableCache::prune(const Limits& limits) const {
     const bool large = limits.max_bytes && left > *limits.max_bytes;
     if (!all && !old && !large) continue;
     const bool removed = fs::remove(e.path, error);
-    if (error) continue;  // it still needs its bytes
+    if (error) continue;  // it still exists, so its bytes count
     left -= e.bytes;
     if (!removed) continue;  // another process has removed it
     pruned.files++;

@@ -55,8 +55,8 @@ class ExecutableCache {
   // the compilation must not be lost.
   void store(const CacheKey& key, std::span<const std::byte> payload) const noexcept;
 
-  // The least recently used entries first; empty if the folder is missing. Throws permission_denied
-  // and other file errors.
+  // The least recently used entries first; empty if the folder is missing. Throws
+  // permission_denied, or invalid_argument if the folder cannot be listed for another reason.
   std::vector<CacheEntry> list() const;
 
   struct Limits {

@@ -55,7 +55,8 @@ struct Model {
   // The description of its variants, from the opaque blob kVariants (session/variants.h); null if
   // it has only one.
   std::shared_ptr<const Variants> variants;
-  // The weights that its payload stores in a narrow type; it does so again when the model is saved.
+  // The weights that its payload stores in a narrow type. A saved model stores them in this type
+  // again.
   std::vector<program::NarrowWeights> narrow;
   // Whether it was compiled with I/O tiles: batches are transferred while another one is computed.
   bool overlap_io = false;
@@ -84,9 +85,9 @@ device::Constraints constraints_of(const Model& model);
 bool is_variable(const popef::Metadata& metadata, const popef::Anchor& anchor);
 
 // The metadata that describes a program to any PopEF reader: program 0 loads, 1 is main, 2 saves.
-// Inputs with data belong to the load program. For each of them the save program has an output
-// `weight_d2h_NAME`, with which the session returns its value. Throws invalid_argument for anchors
-// of a type that PopEF does not have.
+// Inputs with data belong to the load program. For each of them the save program has an output of
+// the same name, with the handle `weight_d2h_NAME`, at which the session returns its value. Throws
+// invalid_argument for anchors of a type that PopEF does not have.
 popef::Metadata make_metadata(const std::string& name, const program::Program& program);
 
 // Sets the options of a compilation, and the metadata fields that follow from them: option

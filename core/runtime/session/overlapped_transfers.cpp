@@ -38,7 +38,7 @@ void Session::OverlappedTransfers::begin() {
     for (size_t i = 0; i < session_.outputs_.size(); i++) {
       Stream& s = session_.outputs_[i];
       if (s.weights) continue;
-      // Outputs that are not stored share one buffer.
+      // The slots share one buffer for an output that no callback receives.
       slot.outputs[i] = reserve(is_called(s) ? slot.output_memory[i] : s.memory, s);
     }
   }
@@ -68,8 +68,8 @@ void Session::OverlappedTransfers::load(uint64_t item) {
         to.inputs[i] = value;
     }
   }
-  // If an input has no data, the next run takes the data of the others again, so inputs stay in
-  // step.
+  // complete() is called only when every input has data. If one has none, the next run gets the
+  // same data of the others again, so the inputs stay in step.
   for (Stream& s : session_.inputs_)
     if (is_called(s)) s.callback->complete();
   to.loaded = Telemetry::Clock::now();
@@ -101,8 +101,8 @@ void Session::OverlappedTransfers::interrupt() noexcept {
     if (is_called(s)) s.callback->interrupt();
 }
 
-// Returns false if there is nothing to overlap, if a callback requires the thread that runs, or in
-// a forked child, which does not have the threads.
+// Returns false if there is nothing to overlap, if the model has replicas, if a callback requires
+// the thread that runs, or in a forked child, which does not have the threads.
 bool Session::run_overlapped(uint64_t iterations) {
   if (!model_->overlap_io || iterations < kOverlapped || model_->replication_factor != 1)
     return false;

@@ -65,7 +65,8 @@ std::shared_ptr<Model> make(std::string name, program::LoadedProgram loaded,
   return made;
 }
 
-// The kernels that run a program define its meaning.
+// The kernels that run a program define its meaning, so an executable is valid for the version that
+// compiled it.
 void check_package(const std::string& package, const OpenOptions& options) {
   if (!options.check_package_hash || package == program::package()) return;
   fail(
@@ -130,7 +131,6 @@ std::shared_ptr<const Model> build(const std::shared_ptr<const popef::Model>& fo
   return made;
 }
 
-// Builds the model that `reader` has parsed.
 std::shared_ptr<const Model> build(const std::shared_ptr<popef::Reader>& reader,
                                    std::span<const std::byte> file,
                                    std::shared_ptr<const void> owner, const OpenOptions& options) {
@@ -140,8 +140,9 @@ std::shared_ptr<const Model> build(const std::shared_ptr<popef::Reader>& reader,
                                             : builder.createModel(options.executable),
                  file, std::move(owner), options);
   } catch (const Error& e) {
-    // A wrong checksum is the cause of whatever the damaged bytes decode to. Other blobs than those
-    // of metadata may be large, so they are read only if something is damaged.
+    // If a checksum is wrong, the damage is the cause of the error, so the error of the checksum is
+    // thrown instead. Other blobs than those of metadata may be large, so they are read only if
+    // something is damaged.
     popef::verify_blobs(reader->metadataBlobs());
     if (e.code() == ErrorCode::data_loss) reader->verify();
     throw;

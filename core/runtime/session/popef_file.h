@@ -62,8 +62,8 @@ std::shared_ptr<const Model> open_payload(std::string name, std::span<const std:
 std::string executable_name(const std::filesystem::path& path);
 
 // Writes the metadata, the executable, the data of inputs as tensor blobs, and opaque blobs by
-// name. The file is written completely or not at all. An executable with 8-bit weights is
-// compressed: they are converted when it is loaded, so mapping them would have no advantage. If
+// name. The file is written completely or not at all. An executable with weights of at most 8 bits
+// is compressed: they are converted when it is loaded, so mapping them would have no advantage. If
 // `late_options` is given, it is called last and returns the engine options of the file, with
 // values of the same lengths as `engine_options`.
 void write_popef(const std::filesystem::path& path, const std::string& name,
@@ -87,8 +87,8 @@ inline constexpr std::string_view kWeightsName = "poprt.weights";
 
 // Writes the executable and its variables as two files, each completely or not at all: the program
 // with its metadata, and the tensors. The tensors are the variables by name; for a model without
-// variables, they are all constants as tensor blob kWeightsName. Weights that were made with the
-// same program may be replaced by others. Throws like save_model().
+// variables, they are all constants as tensor blob kWeightsName. The file of the tensors can be
+// replaced by that of another model with the same program. Throws like save_model().
 void save_parts(const Model& model, const std::filesystem::path& executable,
                 const std::filesystem::path& variables);
 

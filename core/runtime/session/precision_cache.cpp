@@ -56,7 +56,8 @@ std::shared_ptr<const Model> with_image(const Model& model, const Model& from) {
   const bool has_data =
       std::ranges::any_of(model.input_data, [](const auto& data) { return !data.empty(); });
   made->image = from.image;
-  // Values of inputs are in the memory of the original model. Otherwise that memory can be freed.
+  // Values of inputs are in the memory of the original model, which must then stay alive. Without
+  // such values it can be freed.
   if (has_data)
     made->image.owner =
         std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(

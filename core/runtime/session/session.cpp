@@ -42,8 +42,8 @@ bool accepted(const AnchorCallbackPredicate& predicate, const popef::Anchor* anc
 }
 
 // Whether the predicate rejects the data of an input, so that the input is zeros. A predicate that
-// selects programs accepts the anchor as one of other programs; it only decides which callbacks are
-// the user's.
+// selects anchors by program only decides which callbacks are the user's, and does not reject data:
+// it accepts the anchor if its programs are replaced by none or by all.
 bool excludes_data(const AnchorCallbackPredicate& predicate, const popef::Anchor* anchor,
                    const popef::Metadata& metadata) {
   if (!anchor || accepted(predicate, anchor)) return false;
@@ -239,7 +239,7 @@ void Session::bind(std::shared_ptr<device::Device> device) {
   if (!device) device = device_ ? device_ : config_.device;
   if (!device) device = acquire_device();
   check_fits(*model_, *device, config_.copies);
-  // If the device is in use, the session stays on the one that it has.
+  // This throws if the device is in use; the session then stays on the one that it has.
   device->bind(*this, config_.exclusive);
   if (device_ && device_ != device) {
     evict();
@@ -543,7 +543,8 @@ void Session::fail_transfer(const Stream& s, std::string_view did) const {
        did);
 }
 
-// Begins a transfer for a stream with a callback.
+// Returns the memory for the next transfer of a stream with a callback: memory of the callback, or
+// that of the stream, to which the data of an input is copied.
 void* Session::begin_transfer(Stream& s, bool is_input) {
   void* const memory = s.prefetched ? nullptr : s.callback->acquire();
   s.in_place = memory != nullptr;

@@ -54,7 +54,8 @@ struct SessionConfig {
   // The index and the number of the compiled-in copies, if each has a separate session: the values
   // of a feed are distributed to them in turn.
   uint32_t copy = 0, copies = 1;
-  // Select the anchors without data that get a user's callback; null: default_predicate().
+  // Select the anchors that get a user's callback; null: default_predicate(). An input with data
+  // needs none, but is zeros if a predicate that is set rejects it whatever its programs are.
   AnchorCallbackPredicate input_predicate = {}, output_predicate = {};
 };
 
@@ -98,8 +99,9 @@ class Session final : private device::Occupant {
   // in a callback.
   void stop() noexcept;
 
-  // An anchor by name, including the outputs of weights that the save programs return
-  // (weight_d2h_NAME). Throw not_found with the existing names in the message.
+  // An anchor by name, including the outputs at which the save programs return weights; these have
+  // the names of the weights, and handles weight_d2h_NAME. Throw not_found with the existing names
+  // in the message.
   const program::Anchor& input_anchor(std::string_view name) const;
   const program::Anchor& output_anchor(std::string_view name) const;
   // Sets the callback of an anchor; null removes it. Also works for anchors that the predicate
@@ -150,9 +152,9 @@ class Session final : private device::Occupant {
   void run_programs(std::span<const uint32_t> indices);
 
   // Runs one transfer with a pointer for each anchor, in the program's order, to memory of the
-  // anchor's size. Null for an input with data takes its next value, and for the seed a new one.
-  // Throw cancelled if stopped, failed_precondition if not loaded, invalid_argument for a variant
-  // that does not exist, and the errors of operators.
+  // anchor's size. Null means the next value of an input with data, and a new value of the seed.
+  // The functions throw cancelled if stopped, failed_precondition if not loaded, invalid_argument
+  // for a variant that does not exist, and the errors of operators.
   void run_main_programs(const void* const* inputs, void* const* outputs) {
     run_pointers(device::Flow::main, inputs, outputs);
   }
@@ -198,7 +200,7 @@ class Session final : private device::Occupant {
     bool user = false;           // whether the predicate accepts it
     bool connectable = true;     // whether it has a handle
     bool seed = false;           // whether the session generates its values
-    bool mask = false;           // whether it marks real places; all are unless a callback is set
+    bool mask = false;           // whether it marks real places: all of them without a callback
     std::array<bool, 3> used{};  // by flow
     bool served = false;  // whether a program of this run uses it, so that its callback serves it
     const Stream* weights = nullptr;  // for an output: the input whose value it returns
@@ -266,7 +268,7 @@ class Session final : private device::Occupant {
   std::vector<const void*> input_pointers_;
   std::vector<void*> output_pointers_;
   std::unique_ptr<QueueManager> queues_;
-  // Used by overlapped runs. The first of them creates it.
+  // Used by overlapped runs. The first of these runs creates them.
   std::unique_ptr<IoOverlap> io_;
   std::unique_ptr<OverlappedTransfers> transfers_;
   std::mt19937_64 random_{random_seed()};

@@ -9,7 +9,8 @@
 namespace poprt::runtime {
 namespace {
 
-// For example [2, 8, 10] or [16, 10] are two batches of [8, 10], with the same bytes.
+// Whether `found` is a whole number of batches. For example, [2, 8, 10] and [16, 10] are two
+// batches of [8, 10], with the same bytes.
 bool whole_batches(std::span<const int64_t> batch, std::span<const int64_t> found) {
   if (found.size() == batch.size() + 1)
     return found[0] > 0 && std::ranges::equal(found.subspan(1), batch);

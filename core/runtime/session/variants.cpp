@@ -116,7 +116,7 @@ void read_sizes(const Variants& b, Bucket& bucket) {
   agree(b.outputs, bucket.outputs);
 }
 
-// A request's memory may be as large as its bucket needs, so a variant must not use more of it.
+// A request's memory may be only as large as its bucket needs, so a variant must not use more.
 void check_memory(const Model& model, const Variants& b) {
   const auto check = [](const std::vector<program::Anchor>& anchors,
                         const std::vector<Shape>& shapes, const std::vector<uint64_t>& used,

@@ -1,7 +1,7 @@
 // Models with several variants, of which an input selects one for each run (program/link.h): fused
 // models, and models at several shapes.
 //
-// The opaque blob describes them as JSON:
+// The opaque blob kVariants describes them as JSON:
 //
 //   {"kind": "graphs", "graphs": ["bert", "resnet50"]}
 //

@@ -33,8 +33,9 @@ class Telemetry {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Room for `queues` queues; `variants` are the names of the variants, of which each run takes
-  // one. `generator` adds the record of a generator. Throws permission_denied, resource_exhausted.
+  // Creates a segment with room for `queues` queues. `variants` are the names of the variants, of
+  // which each run takes one. `generator` adds the record of a generator. Throws permission_denied,
+  // resource_exhausted.
   Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
             std::span<const std::string> variants = {}, bool generator = false);
   ~Telemetry();

@@ -175,7 +175,7 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
   s.submitted = r.submitted;
   s.completed = r.completed;
   s.failed = r.failed;
-  // `submitted` is read at another time than the other counters.
+  // The sequence does not cover `submitted`, so this counter may not agree with the others.
   const uint64_t done = r.completed + r.failed;
   s.in_flight = r.submitted > done ? r.submitted - done : 0;
   s.latency_sum_ns = r.latency_sum_ns;

@@ -22,7 +22,7 @@ bool tracing_wanted();
 // also count as requests, so that they have latencies. Any thread may begin and end spans.
 class TraceChannel {
  public:
-  static constexpr size_t kLabels = 256;  // spans of further labels only count as requests
+  static constexpr size_t kLabels = 256;  // spans of further labels have no variant record
 
   // Publishes nothing unless POPRT_TELEMETRY or PVTI_OPTIONS enables it.
   explicit TraceChannel(std::string_view name);
