@@ -12,7 +12,7 @@
 
 namespace poprt::popef {
 
-// Compresses a stream of bytes. A checksum of the content follows it.
+// Compresses a stream of bytes to a frame, at whose end zstd stores a checksum of the content.
 class Compressor {
  public:
   using Output = std::function<void(std::span<const std::byte>)>;
@@ -20,8 +20,8 @@ class Compressor {
   explicit Compressor(Output output);
   ~Compressor();
   void write(std::span<const std::byte> bytes);
-  // Ends the frame. If the compression ratio is above kMaxCompressionRatio, adds a skippable frame
-  // that reduces it to that value, so that readers can bound the memory that a file makes them
+  // Ends the frame. If the compression ratio is above kMaxCompressionRatio, adds skippable frames
+  // that reduce it to that value, so that readers can bound the memory that a file makes them
   // allocate.
   void finish();
   uint64_t raw_bytes() const { return raw_bytes_; }
@@ -36,8 +36,8 @@ class Compressor {
   uint64_t raw_bytes_ = 0, stored_bytes_ = 0;
 };
 
-// The decompressed bytes of `stored`; there must be exactly `raw_bytes`. Reading after the last
-// position is cheap; reading before it starts again from the beginning.
+// The decompressed bytes of `stored`; there must be exactly `raw_bytes`. Reading continues from the
+// last position; reading before it starts again from the beginning.
 std::unique_ptr<Content> compressed_content(std::unique_ptr<Content> stored, uint64_t raw_bytes);
 
 }  // namespace poprt::popef

@@ -12,7 +12,8 @@
 namespace poprt::popef {
 namespace {
 
-// The JSON output and the texts are made from this description.
+// The describe functions return the contents of files as JSON, from which the JSON output and the
+// texts are made.
 using Json = nlohmann::ordered_json;
 
 Json describe(const TensorInfo& info) {
@@ -69,7 +70,8 @@ Json describe_estimate(const OpaqueReader& blob) {
   return estimate.is_object() ? estimate : Json();
 }
 
-// The model if the file has all of it, otherwise the reason why not.
+// The metadata of a model, with the anchors that the caller must connect or, if a part of the model
+// is missing, the reason why it is incomplete.
 Json describe_model(const ModelBuilder& builder, const Metadata& m) {
   Json j;
   for_each_metadata_field([&](const auto& f) { j[std::string(f.name)] = (m.*f.get)(); });
@@ -163,7 +165,7 @@ Json describe(const std::shared_ptr<Reader>& reader, const std::string& title) {
   return j;
 }
 
-// Names come from the file and are printed on a terminal.
+// Names come from the file and are printed on a terminal, so control characters are escaped.
 std::string text(const Json& value) {
   if (!value.is_string()) return json_text(value);
   std::string out;

@@ -10,7 +10,7 @@ namespace poprt::popef {
 enum class DumpFormat {
   summary,       // executables, models with the anchors that the caller must connect, data blobs
   metadata,      // every field of the metadata, and every anchor
-  all,           // both, and every blob with its position in the file
+  all,           // summary and metadata, and every blob with its position in the file
   json,          // everything, as one JSON object
   user_anchors,  // the anchors that the caller must connect, with handles and programs
   verify,        // whether the checksums of all blobs are right; reads the whole file

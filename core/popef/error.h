@@ -28,7 +28,7 @@ class FormatError : public Error {
       : Error(code, std::move(message)) {}
 };
 
-// The file requires a newer library.
+// The version of the file, or a feature that it requires, is not one that this library reads.
 class VersionError : public Error {
  public:
   explicit VersionError(std::string message)

@@ -19,10 +19,10 @@ namespace detail {
 class FeedGroup;
 }  // namespace detail
 
-// Fills feed blobs whose space is reserved from their counts when the group is created. The file is
-// equal to the one that results from writing one feed after the other. The group is active and is
-// finished like a BlobWriter. For a stream that cannot seek, the whole group is kept in memory
-// until it is finished.
+// Fills feed blobs. Their space is reserved when the group is created, from their numbers of
+// tensors. The file is equal to the one that results from writing one feed after the other. The
+// group is active and is finished like a BlobWriter. For a stream that cannot seek, the whole group
+// is kept in memory until it is finished.
 class FeedGroupWriter {
  public:
   explicit FeedGroupWriter(std::shared_ptr<detail::FeedGroup> group);

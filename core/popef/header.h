@@ -64,12 +64,12 @@ struct Descriptor {
 
 std::array<std::byte, kHeaderBytes> encode_header(const BlobHeader& header);
 
-// `bytes` are the first bytes of a blob that begins at `offset`; `available` bytes follow up to the
-// end. For a blob of unknown type, only the version and the size are checked. Throws FormatError
-// and VersionError with the offset in the message.
+// `bytes` are the first bytes of a blob that begins at `offset` of a file; the file has `available`
+// bytes from there on. For a blob of unknown type, only the version and the size are checked.
+// Throws FormatError and VersionError with the offset in the message.
 BlobHeader decode_header(std::span<const std::byte> bytes, uint64_t offset, uint64_t available);
 
-// Throws SizeError, for example if a name is too long or a dimension is negative.
+// Throws SizeError if the names or the shape are too long. The dimensions are not checked.
 std::vector<std::byte> encode_descriptor(const Descriptor& descriptor, BlobType type,
                                          bool compressed);
 

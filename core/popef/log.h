@@ -12,9 +12,10 @@ namespace poprt::popef {
 // "[12:34:56.789] [popef] [warning] ...".
 Logger& log();
 
-// Configures the logger as the environment does; null and "" mean the default. If the level is
-// unknown or the file cannot be opened, prints that to stderr (to stdout if that is the
-// destination) and uses the default. Must not be called while another thread logs.
+// Configures the logger; `level` and `destination` have the values of POPEF_LOG_LEVEL and
+// POPEF_LOG_DEST, and null and "" mean the default. If the level is unknown or the file cannot be
+// opened, prints that to stderr (to stdout if that is the destination) and uses the default. Must
+// not be called while another thread logs.
 void configure_log(const char* level, const char* destination);
 
 }  // namespace poprt::popef

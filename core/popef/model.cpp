@@ -29,7 +29,8 @@ const Reader* find(const std::vector<Reader>& readers, const std::string& name) 
 
 using AnchorsByName = std::unordered_map<std::string_view, std::vector<const Anchor*>>;
 
-// The anchors of all other models, by name, type and shape. Made only for blobs that do not fit.
+// The anchors of all other models, by name, type and shape. They are read only if a blob does not
+// fit.
 class OtherAnchors {
  public:
   OtherAnchors(const std::string& executable, const std::vector<Metadata>& all)
@@ -130,7 +131,8 @@ size_t Model::verify() const {
   return verify_blobs(metadataBlobs, std::vector{executable}, tensors, feeds, opaqueBlobs);
 }
 
-// Checks that each metadata has its executable, which is required if all models are requested.
+// Checks that each metadata has its executable, which is required unless one model is requested by
+// name.
 void ModelBuilder::check_links() const {
   for (const Metadata& m : reader_->metadata()) {
     const auto& executables = reader_->executables();

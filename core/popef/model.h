@@ -44,8 +44,8 @@ class Model {
 //
 // Throws LinkError if an executable has no metadata or several; if metadata has no executable
 // (unless one model is requested by name); and if there is no model or, without a name, there are
-// several. Throws FormatError if tensor data does not fit its anchor. Data that names no executable
-// may instead fit an anchor of another model.
+// several. Throws FormatError if data does not fit its anchor, unless it names no executable, fits
+// an anchor of another model, and the anchor of this model has other data.
 class ModelBuilder {
  public:
   explicit ModelBuilder(std::shared_ptr<Reader> reader) : reader_(std::move(reader)) {}

@@ -242,7 +242,8 @@ uint64_t Reader::parse_blob(const std::shared_ptr<const Source>& source, uint64_
         found.metadata.push_back(decode_metadata(data.payload().bytes));
         found.metadata_blobs.push_back(data);
       } catch (Error& e) {
-        // A wrong checksum is the cause of whatever the damaged bytes decode to.
+        // If a checksum is wrong, the damage is the cause of this error, so verify() throws
+        // instead.
         data.verify();
         e.add_context(fmt::format("METADATA blob at offset {}", offset));
         throw;

@@ -75,7 +75,7 @@ class StreamSink final : public Sink {
   std::vector<std::byte> pending_;
 };
 
-// base/ throws Error; callers expect FileError.
+// The functions of base/ throw poprt::Error; callers expect FileError.
 template <class F>
 decltype(auto) as_file_error(F f) {
   try {

@@ -18,13 +18,14 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void write(std::span<const std::byte> bytes) = 0;  // appends; throws FileError
-  // Overwrites bytes that were written since the last fix_written().
+  // Overwrites bytes that were written since the last fix_written(). file_sink() can overwrite all
+  // bytes.
   virtual void write_at(uint64_t position, std::span<const std::byte> bytes) = 0;
   // Like write_zeros(), for bytes that will be overwritten: until then a file is sparse.
   virtual void extend(uint64_t bytes) { write_zeros(bytes); }
   virtual void reserve(uint64_t) {}  // a hint: the number of bytes that will be written
   virtual uint64_t size() const = 0;
-  virtual void fix_written() {}  // the caller will not overwrite the bytes written so far
+  virtual void fix_written() {}  // lets a sink pass on the bytes written so far
   virtual void commit() = 0;
 
   void write_zeros(uint64_t bytes);
