@@ -13,7 +13,8 @@ bool is_quarter(DType type) {
 }
 
 // Cycles of the supervisor until all workers end, of which the slowest and the fastest take the
-// given cycles. 7 of them are not repeated, because a worker keeps its state from call to call.
+// given cycles. 7 cycles of a worker do not count, because a worker keeps its state from call to
+// call.
 int64_t supervised(const Target& t, int64_t longest, int64_t shortest) {
   return std::max(t.workers * (longest - 7), t.workers * (shortest - 7) + 14);
 }
@@ -118,7 +119,8 @@ int64_t vector_cycles(const Target& t, Method method, const TileWork& w) {
 
 int64_t slic_cycles(const Target& t, const TileWork& w) {
   if (w.inputs != DType::f16 || w.in > 4 || w.out > 4 || w.stride > 2) return -1;
-  // Groups of 4 x 1 channels, 2 x 2 or 1 x 4; a window has four taps along the width.
+  // A step has 4 groups of 1 channel, 2 of 2 channels or 1 of 4; a window has four taps along the
+  // width.
   const int64_t channels = std::max(w.in, w.out) <= 1 ? 1 : std::max(w.in, w.out) <= 2 ? 2 : 4;
   const int64_t groups = ceil_div(w.groups, 4 / channels);
   const int64_t windows = w.kernel_rows * ceil_div(w.kernel_width, 4);

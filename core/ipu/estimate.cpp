@@ -33,7 +33,7 @@ void add_cycles(Estimate& e) {
   e.tile_balance = computing > 0 ? busy / computing : 0;
 }
 
-// Copies of tensors that an IPU reads and another one writes.
+// Adds the cycles of copying tensors that an IPU reads and another one writes.
 void add_inter_ipu(Estimate& e) {
   const Target& t = e.target;
   std::vector<int64_t> writer(e.program.tensors.size(), -1);
@@ -208,8 +208,8 @@ Estimate estimate_of(ChipProgram program, const Target& target, const ChipOption
 void assign_ipus(ChipProgram& program, const Target& target, const ChipOptions& options) {
   const int64_t ipus = options.num_ipus;
   if (ipus <= 1 || program.ops.empty()) return;
-  // The load of an operation is a weighted mean of two fractions: of the bytes of all weights,
-  // those of weights that no earlier operation reads, and of all cycles, those of the operation.
+  // The load of an operation is a weighted mean of two fractions: its part of the bytes of all
+  // weights, without weights that an earlier operation reads, and its part of all cycles.
   std::vector<double> load(program.ops.size(), 0);
   std::vector<bool> counted(program.tensors.size(), false);
   double bytes = 0, cycles = 0;

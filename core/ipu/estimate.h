@@ -19,7 +19,7 @@ std::string_view trust_name(Trust trust);
 // The most bytes that the host buffers for one stream.
 inline constexpr int64_t kStreamBytes = int64_t{128} << 20;
 
-// A number with its trust and the error that was measured for its class.
+// The trust in a number, and the error that was measured for numbers of its class.
 struct Quality {
   Trust trust = Trust::unchecked;
   std::string_view error;

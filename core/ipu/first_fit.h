@@ -26,8 +26,8 @@ class FirstFit {
   using Runs = std::map<int64_t, int64_t>;  // the end of each run of taken bytes, by its beginning
 
   static void add(Runs& runs, int64_t begin, int64_t end);
-  // The tree nodes with the largest ranges whose union is the interval, and those whose ranges
-  // begin or end inside of it, or contain it.
+  // `parts` are the tree nodes with the largest ranges whose union is the interval, and `edges` the
+  // inner nodes whose ranges contain its first or its last operation.
   struct Nodes {
     std::vector<size_t> parts, edges;
   };

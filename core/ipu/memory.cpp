@@ -103,7 +103,8 @@ int64_t interleaved_bytes(const ChipOp& op, const ChipOptions& options) {
 
 void Count::find_tensors() {
   if (!tensors_.empty()) return;
-  // The operation that makes the tensor of a view may be on another IPU: its copy is here, too.
+  // A view has the memory of its tensor, which may be written on another IPU. Then this IPU has a
+  // copy of the tensor.
   std::set<size_t> used;
   for (const ChipOp& op : program_.ops)
     if (op.ipu == m_.ipu)
@@ -192,7 +193,7 @@ int64_t Count::highest_address() const {
     size_t first, last;
   };
   // The largest ones first, as the chip's allocator does.
-  const size_t end = program_.ops.size();  // of tensors that are read after the last operation
+  const size_t end = program_.ops.size();  // the greatest number of a last operation
   std::vector<Block> wanted;
   for (const ChipTensor* t : tensors_)
     if (!exists_always(*t) && is_on(*t, m_.tile, tiles_))

@@ -36,7 +36,7 @@ std::string_view category_name(Category category);
 
 struct LargestTensor {
   std::string name;
-  int64_t bytes = 0;  // on the busiest tile
+  int64_t bytes = 0;  // on the tile
 };
 
 // The memory of one IPU.

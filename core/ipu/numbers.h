@@ -1,4 +1,4 @@
-// Whole numbers of the formulas.
+// Division and rounding of integers in the formulas.
 #pragma once
 
 #include <cstdint>

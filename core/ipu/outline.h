@@ -12,7 +12,8 @@
 //
 // Worked example: an elementwise operation with inputs and results of 1 MB has the value
 // 0.1 * 1000 - 2000, so it is not outlined alone. A layer with one product that reads 1 MB has a
-// value of 1000 * 1000 less the roots of its weights, and is outlined with a threshold of 5000.
+// value of 1000 * 1000 less the roots of the tensors that cross its boundary, and is outlined with
+// a threshold of 5000.
 #pragma once
 
 #include "ipu/program.h"

@@ -19,7 +19,7 @@ struct Remedy {
 };
 
 struct ReportOptions {
-  bool operations = false;  // a line for each operation
+  bool operations = false;  // each operation with its supersteps
   bool plans = false;       // the plan of each product
   std::vector<Remedy> remedies;
 };

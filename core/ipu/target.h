@@ -44,8 +44,8 @@ struct Target {
 // Returns mk1, mk2, bow and c600.
 std::span<const Target> targets();
 
-// A target by name; other names, such as ipu21 and gc200, are in target.cpp. Throws
-// invalid_argument with the names of the targets.
+// A target by name, or by another name of the chip, such as ipu21 or gc200 (kOtherNames in
+// target.cpp). Throws invalid_argument with the names of the targets.
 const Target& target_of(std::string_view name);
 
 // A target as JSON has the fields above and "base", the name of the target from which absent fields
