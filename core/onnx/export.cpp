@@ -133,7 +133,8 @@ class GraphWriter {
   const std::unordered_set<std::string>& domains() const { return domains_; }
 
  private:
-  // An optional output that was omitted in the imported model and is still unused.
+  // Whether the value is an optional output that was omitted in the imported model and is still
+  // unused.
   static bool is_omitted(const ir::Value& value) {
     return value.name().starts_with(kOmittedName) && value.producer() && value.uses().empty() &&
            !value.graph().is_output(&value);
@@ -220,7 +221,6 @@ void put(const Sink& sink, std::string_view bytes) {
   sink(std::as_bytes(std::span<const char>(bytes.data(), bytes.size())));
 }
 
-// The tag and the length of a field.
 std::string field_head(uint32_t tag, uint64_t length) {
   std::string out;
   {
@@ -329,7 +329,7 @@ class ModelWriter {
                            pb::ModelProto& model) {
     std::map<std::string, int64_t> opsets = graph.opsets;
     if (writer.domains().contains("poprt")) opsets.emplace("poprt", 1);
-    // The standard domain has two names, of which a model has the usual one.
+    // The standard domain has the names "ai.onnx" and "". The model gets the second one.
     if (const auto named = opsets.find("ai.onnx"); named != opsets.end()) {
       opsets.emplace("", named->second);
       opsets.erase(named);
@@ -394,9 +394,10 @@ void export_file(const ir::Graph& graph, const std::filesystem::path& path,
   });
   flush();
   if (!data || !data->size()) return file.commit();
-  // Two files cannot be replaced at once. All other errors are reported before the first one is.
-  // The old data is not kept for going back: a second link to it would make importers refuse it
-  // meanwhile, not every file system has links, and a process may end between the two steps.
+  // Two files cannot be replaced at once. All other errors are reported before the first one is
+  // replaced. The old data is not kept for a rollback: a second link to it would make importers
+  // refuse it meanwhile, not every file system has links, and a process may end between the two
+  // steps.
   file.flush();
   data->commit();
   try {

@@ -3,11 +3,10 @@
 // Importing the result returns the same graph: equal nodes, attributes, names, types, opsets and
 // tensor bytes, except that a value of a subgraph gets a suffix if another graph of the model has
 // its name. Constants of the outermost graph are written directly from their tensors, without a
-// copy; those of subgraphs and attributes are copied into the message. Equal graphs and
-// options give equal bytes. A value without a known element type is written without a type; ONNX
-// does not accept that for graph inputs and outputs, so types should be inferred first. If several
-// nodes of a graph have one name, all but the first get a suffix, because ONNX Runtime refuses
-// duplicates.
+// copy; those of subgraphs and attributes are copied into the message. Equal graphs and options
+// give equal bytes. A value without a known element type is written without a type; ONNX does not
+// accept that for graph inputs and outputs, so types should be inferred first. If several nodes of
+// a graph have one name, all but the first get a suffix, because ONNX Runtime refuses duplicates.
 #pragma once
 
 #include <cstdint>

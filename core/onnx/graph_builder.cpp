@@ -312,7 +312,7 @@ ir::Value* GraphBuilder::add_container_input(const pb::ValueInfoProto& input, Co
   node->name = names[0];
   node->attributes["kind"] = std::string(container_kind(input.type()));
   node->attributes["element"] = static_cast<int64_t>(element.dtype);
-  // The position among the graph's inputs.
+  // The position among the graph's inputs. All nodes so far are of this kind, so each is an input.
   node->attributes["position"] =
       static_cast<int64_t>(context.graph.inputs().size() + context.graph.node_count()) - 1;
   if (element.has_shape) node->attributes["shape"] = element.shape;
@@ -366,7 +366,7 @@ void GraphBuilder::build(ir::Graph& graph) {
   Scope scope;
   Context context{.graph = graph, .scope = scope};
   build_graph(*model_.mutable_graph(), context);
-  // Only after all nodes are read it is known that none of them decides the opset.
+  // It is known only now, after all nodes, that none of them determines the opset.
   constexpr int64_t kIdentityOpset = 13;  // any opset would do
   if (adds_identity_) graph.opsets.emplace("", kIdentityOpset);
 }
@@ -476,7 +476,8 @@ void GraphBuilder::check_opset(const std::string& domain, const std::string& op,
   const int64_t version = it == imports.end() ? assume_opset(domain, context) : it->second;
   const int64_t root = root_->opsets.emplace(domain, version).first->second;
   if (root == version) return;
-  // The node is converted to the opset of the model.
+  // The graph has the opset of the model, so the operator of the node should have the same
+  // definition there.
   const int64_t definition = ir::definition_of(domain, op, version);
   if (definition && definition == ir::definition_of(domain, op, root)) return;
   const std::string message =
@@ -657,7 +658,8 @@ GraphBuilder::Attributes GraphBuilder::read_attributes(pb::NodeProto& proto, Con
                    if (a.name().empty()) fail(ErrorCode::invalid_argument, "it has no name");
                    if (out.contains(a.name()))
                      fail(ErrorCode::invalid_argument, "it is given twice");
-                   // The type of an absent optional; there are no tensors to infer it from.
+                   // This is the type of an optional that is absent. It is dropped, because no
+                   // tensor has it and attributes of the graph cannot be types.
                    if (proto.op_type() == "Optional" && a.name() == "type" && a.has_tp()) return;
                    if (a.ref_attr_name().empty()) {
                      out.emplace(a.name(), read_attribute(a, context));

@@ -1,7 +1,8 @@
 // Imports ONNX models as graphs of the IR.
 //
-// It reads IR versions 3 to 14, every opset, raw, typed and external tensors, subgraphs, and
-// model-local functions (which are inlined). The graph differs from the model as follows:
+// It reads IR versions 3 to 14, every opset up to kMaxOpset (limits.h), raw, typed and external
+// tensors, subgraphs, and model-local functions (which are inlined). The graph differs from the
+// model as follows:
 // * Initializers and Constant nodes become constants of their graph, even if they are listed as
 //   inputs. Functions disappear.
 // * An omitted optional output gets a name that begins with kOmittedName.

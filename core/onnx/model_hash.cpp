@@ -22,7 +22,8 @@ namespace pb = ::onnx;
 
 constexpr uint64_t kToTheEnd = ~uint64_t{0};
 
-// The recursion is bounded by protobuf's limit on nesting.
+// Collects the parts of external files that tensors use. The recursion is bounded by protobuf's
+// limit on nesting.
 class Locations {
  public:
   void graph(const pb::GraphProto& g) {

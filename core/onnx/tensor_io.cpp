@@ -26,7 +26,8 @@ bool is_container(std::span<const std::byte> bytes) {
          proto.has_elem_type() && proto.unknown_fields().empty();
 }
 
-// Whether a sequence has values that are not tensors, except for one list of this length.
+// Whether the values of a sequence are other than `sequences` sequences or, if that is 0, other
+// than tensors.
 bool has_other_values(const ::onnx::SequenceProto& s, int sequences) {
   return s.sparse_tensor_values_size() > 0 || s.map_values_size() > 0 ||
          s.optional_values_size() > 0 || s.sequence_values_size() != sequences ||
@@ -86,7 +87,7 @@ std::vector<Tensor> read_tensors_pb(const std::filesystem::path& path) {
 
 void write_tensor_pb(const std::filesystem::path& path, const std::string& name,
                      const Tensor& tensor) {
-  // Making the message copies the bytes of the tensor.
+  // The size is checked first, because making the message copies the bytes of the tensor.
   if (tensor.bytes() > kMostMessageBytes)
     fail(ErrorCode::resource_exhausted,
          "cannot write '{}': the tensor has {} bytes, and a .pb file {} at most", path.string(),

@@ -78,8 +78,8 @@ Tensor take_field(google::protobuf::RepeatedField<T>& field, std::string_view na
   return from_bytes(dtype, std::move(shape), data, bytes, std::move(owner));
 }
 
-// Takes a field with one storage unit per entry: an element, or a byte of packed elements. A unit
-// of `bits` bits may be written signed or unsigned.
+// Takes a field with one storage unit per entry: an element, or a byte of packed elements. The
+// number of an entry may be signed or unsigned: that of a byte is -128 to 255.
 template <class Unit, class T>
 Tensor narrow_field(const google::protobuf::RepeatedField<T>& field, std::string_view name,
                     DType dtype, Shape shape) {

@@ -38,8 +38,8 @@ void check_message(std::span<const std::byte> bytes, KnownTags known, std::strin
 void parse_message(std::span<const std::byte> bytes, KnownTags known, std::string_view what,
                    google::protobuf::MessageLite& message);
 
-// The bytes of a message; protobuf would return none of a message that is too large. Throws
-// resource_exhausted if it has more than `most` bytes, of which protobuf cannot write more.
+// Returns the bytes of a message. Throws resource_exhausted if it has more than `most` bytes. For a
+// message of more than kMostMessageBytes, protobuf would return no bytes and no error.
 inline constexpr uint64_t kMostMessageBytes = INT32_MAX;
 std::string serialize_message(const google::protobuf::MessageLite& message, std::string_view what,
                               uint64_t most = kMostMessageBytes);
