@@ -274,7 +274,7 @@ void Decoder::set_row(const ProgramShape& shape, size_t row, std::span<const int
                      std::min(length + static_cast<int64_t>(i), d_.max_length - 1));
   }
   if (d_.position) position_.put(row, length);
-  // The new tokens are the last ones.
+  // The places in use include those of the new tokens, which are the last ones.
   if (d_.valid) valid_.put(row, used_places(length + shape.tokens));
   if (!d_.mask) return;
   if (d_.mask_of_new_tokens) {

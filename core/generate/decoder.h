@@ -114,7 +114,7 @@ class Decoder {
   Input source_ids_, source_mask_, features_, memory_mask_;
   std::vector<Memory> cross_;
   std::vector<int64_t> source_lengths_;  // by slot
-  std::vector<uint64_t> sources_;        // by slot: which input its keys of cross-attention are of
+  std::vector<uint64_t> sources_;        // by slot: number of the input of its cross-attention
   uint64_t last_source_ = 0;
 
   std::vector<const void*> inputs_;

@@ -44,7 +44,7 @@ struct ProgramShape {
   int64_t batch = 1, tokens = 1;
 };
 
-// The past keys, values or states of all slots. Each slot has `row_bytes`.
+// The past keys or values of all slots. Each slot has `row_bytes`.
 struct Cache {
   size_t input = 0, output = 0;  // indices of the anchors
   uint64_t row_bytes = 0;

@@ -23,7 +23,7 @@ namespace poprt::generate {
 
 // The encoder of a model: BART, T5, Whisper.
 struct EncoderFolder {
-  std::filesystem::path model, first;  // compiler/generation_encoder.h
+  std::filesystem::path model, first;  // EncoderOptions in compiler/generation_encoder.h
   int64_t context_length = 0;          // 0: unknown
   std::string input_ids, attention_mask, features;
   std::vector<int64_t> features_shape;

@@ -429,7 +429,8 @@ void Generator::publish() {
   set(to->decode_ns, ns(c.decode_seconds));
 }
 
-// Whether a sequence must run or end now. Requires the lock.
+// Whether there is something to do: a sequence to admit, run, end or save, or a callback to call.
+// Requires the lock.
 bool Generator::has_work() const {
   if (stopping_) return true;
   const auto ended = [](const SequencePtr& s) { return s && s->cancelled_; };

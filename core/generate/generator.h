@@ -237,7 +237,7 @@ class Generator {
   } counts_;
   size_t active_count_ = 0;
 
-  // Used by the thread only.
+  // Used by the thread only, except the last two, which the constructor sets.
   std::vector<SequencePtr> slots_;            // by slot; null: free
   std::vector<std::vector<int64_t>> cached_;  // tokens in the caches, by slot
   size_t turn_ = 0;                           // the slot whose prompt is next
