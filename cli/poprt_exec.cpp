@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
   std::vector<char*> words(argv, argv + argc);
   std::string help = "--help";
   if (command == "help" && argc == 3 && app.has_command(argv[2])) {
-    command = argv[2];  // help bench: bench --help
+    command = argv[2];  // "help bench" is "bench --help"
     words = {argv[0], argv[2], help.data()};
   }
   const std::vector<std::string> own = {"",           "help", "-h",       "--help",

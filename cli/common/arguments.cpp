@@ -154,8 +154,8 @@ std::vector<const CLI::App*> named_commands(const CLI::App& program) {
   return commands;
 }
 
-// Returns --long, -s or the name of a positional argument. CLI11 does not return it for hidden
-// options.
+// Returns --long, -s or the name of a positional argument. CLI11's get_name() returns no name of a
+// hidden option.
 std::string spelled(const CLI::Option& option) {
   if (!option.get_lnames().empty()) return "--" + option.get_lnames().front();
   if (!option.get_snames().empty()) return "-" + option.get_snames().front();
@@ -171,7 +171,6 @@ std::string value_of(const CLI::Option& option) {
   return type == "TEXT" ? "a value" : type;
 }
 
-// Describes a required option that is missing.
 std::string missing_option(const CLI::Option& option, const std::string& path) {
   const std::string name = spelled(option);
   if (!name.starts_with("-"))

@@ -34,7 +34,8 @@ using Check = std::function<std::string(const std::string& word)>;
 
 class HelpFormatter;
 
-// An option or a positional argument. The functions are those of CLI::Option with the same names.
+// An option or a positional argument. Functions without a comment are those of CLI::Option with the
+// same names.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
@@ -140,8 +141,8 @@ std::string with_standard_output_name(std::string message);
 // Throws Failure if the printed text could not be written.
 void flush_standard_output();
 
-// Runs `body` and prints an exception as one line on stderr. Returns 2 for wrong usage and 1 for
-// other errors.
+// Runs `body`, writes the buffered standard output, and returns the result of `body`. Prints an
+// exception as one line on stderr and returns 2 for wrong usage or 1 for other errors.
 template <class F>
 int guarded(const char* command, F&& body) {
   try {

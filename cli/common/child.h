@@ -12,8 +12,8 @@ namespace poprt::cli {
 std::string python();
 
 // Returns the words that run a Python program with `python -c`, or a module as `python -m` does.
-// More words are its arguments. Modules are not imported from the working folder, which may contain
-// any files: json.py there is not the standard library's.
+// More words are its arguments. Modules are not imported from the working folder, because a file
+// such as json.py there would replace a module of the standard library.
 std::vector<std::string> python_program(const std::string& program);
 std::vector<std::string> python_module(const std::string& name);
 

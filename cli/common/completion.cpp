@@ -23,7 +23,8 @@ std::vector<std::string> offered(const OptionInfo& option) {
   return words;
 }
 
-// The words that may follow, and the values of options with a fixed set of values.
+// Returns a branch of the completion function, for command lines that match `pattern`: the words
+// that may follow, and the values of options with a fixed set of values.
 std::string bash_branch(std::string_view pattern, const std::vector<OptionInfo>& options,
                         std::vector<std::string> words) {
   std::string cases;

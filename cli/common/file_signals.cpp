@@ -16,7 +16,8 @@
 namespace poprt::cli {
 namespace {
 
-// This code runs in a signal handler and may call only async-signal-safe functions.
+// The functions in this namespace run in signal handlers and may call only async-signal-safe
+// functions.
 
 // Reads a hexadecimal number and moves `text` to its end.
 uintptr_t hexadecimal(const char*& text) {

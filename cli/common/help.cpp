@@ -10,7 +10,7 @@
 namespace poprt::cli {
 namespace {
 
-// One line of a list: a head such as `--precision TYPE`, and its text in the right column.
+// Formats one item of a list: a head such as `--precision TYPE`, and its text in the right column.
 std::string list_item(const std::string& head, const std::string& text, size_t width) {
   const size_t column = std::min<size_t>(30, width / 3);
   std::string line = "  " + head;

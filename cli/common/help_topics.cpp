@@ -58,7 +58,7 @@ std::string topic_text(const HelpTopic& topic, size_t width) {
 
 // The names of the topics whose text contains a word, at most five, those with the most first.
 std::vector<std::string_view> topics_with(std::string_view word) {
-  if (word.empty()) return {};  // it is everywhere
+  if (word.empty()) return {};  // every text contains it
   std::vector<std::pair<size_t, std::string_view>> found;
   for (const HelpTopic& topic : help_topics()) {
     const std::string_view text = topic.text;

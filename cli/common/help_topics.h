@@ -24,7 +24,7 @@ extern const std::size_t kHelpTopicCount;
 extern const HelpAlias kHelpAliases[];
 extern const std::size_t kHelpAliasCount;
 
-// Returns the topic with this name, an alias, or its document's name. Returns null if there is
+// Finds a topic by its name, by an alias, or by the name of its document. Returns null if there is
 // none.
 const HelpTopic* find_topic(std::string_view name);
 

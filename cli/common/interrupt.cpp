@@ -27,8 +27,8 @@ struct Entry {
 
 char prefix[32];  // prefix of the names of this process's temporary files
 
-// This code, here and below, runs in a signal handler and may call only async-signal-safe
-// functions. `descriptors` is /proc/self/fd.
+// This function, interrupted() and remove_temporaries() run in signal handlers and may call only
+// async-signal-safe functions. `descriptors` is /proc/self/fd.
 void remove_if_temporary(int descriptors, const char* number) {
   char path[PATH_MAX];
   const ssize_t size = ::readlinkat(descriptors, number, path, sizeof path - 1);

@@ -55,8 +55,8 @@ class GivenOptions {
   void add_to(Command& app, const std::vector<OptionInfo>& options);
   // Reads the command line. `app` has been parsed.
   void take();
-  // Returns the single-value options that the command line gives several times. The last value is
-  // used, as in argparse.
+  // Returns the single-value options that the command line gives several times with different
+  // values. The last value is used, as in argparse.
   std::vector<std::string> overridden() const;
   // Adds an option from another source unless the command line gave it.
   void add(const OptionInfo& option, std::vector<std::string> words);

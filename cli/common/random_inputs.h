@@ -9,10 +9,10 @@
 
 namespace poprt::cli {
 
-// Fills f32 and f64 from a normal distribution, and f16 and bf16 with both signs of values from 1/8
-// and 1/4 to 1, which no model of normal weights lets overflow. Elements of other types have the
-// bits of 0 or 1, because these integers are valid as indices, masks and ids. The same seed gives
-// the same bytes in the same build.
+// Fills f32 and f64 from a normal distribution. Values of f16 and bf16 have a random sign and a
+// magnitude from 1/8 or 1/4 to 1, so that usual models do not overflow. Elements of other types
+// have the bits of 0 or 1, because these integers are valid as indices, masks and ids; elements
+// smaller than a byte are not changed. The same seed gives the same bytes in the same build.
 void fill_random(const poprt_anchor* anchor, std::byte* data, uint64_t seed);
 void fill_random(poprt_dtype dtype, std::byte* data, size_t bytes, uint64_t seed);
 

@@ -19,13 +19,13 @@ struct ScriptPass {
 // package is missing, or a script fails, and Usage if the package reports wrong usage.
 std::vector<ScriptPass> passes_of_scripts(const GivenOptions& given);
 
-// Converts with the default passes and then those of --passes. Throws the same and writes no file
-// in this case.
+// Converts with the default passes and then those of --passes. Throws like passes_of_scripts(), and
+// writes no file then.
 void convert_with_scripts(const GivenOptions& given, const std::string& source,
                           const std::string& target);
 
-// Returns the options for the library if scripts define passes, because the library does not know
-// the scripts' names in --passes and --skip_passes.
+// Returns the options for the library without --passes, and without the names in --skip_passes that
+// the library does not know, because they may be those of scripts.
 NamedOptions options_with_scripts(const GivenOptions& given);
 // The same for compiling the converted model, without the options that conversion has already
 // applied.

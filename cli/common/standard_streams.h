@@ -10,7 +10,8 @@ namespace poprt::cli {
 
 // Must be called before any file is opened. If a stream is closed, the next file that is opened
 // gets its number, and printed text would go into that file. This opens /dev/null instead: writing
-// to the standard output is then still an error, and the other streams are empty.
+// to the standard output is then still an error, the standard input is empty, and text for the
+// standard error is discarded.
 void hold_standard_streams();
 
 // A failure to write to the standard error is ignored, because it cannot be reported.

@@ -43,7 +43,9 @@ std::string TextStream::decode(size_t first, size_t last) const {
 // Appends the text of the tokens from taken_ to `last` to held_, and keeps tokens as context.
 void TextStream::take(size_t last, const std::string& before, const std::string& now) {
   held_ += now.substr(first_difference(before, now));
-  if (now == before)  // tokens without a text are no context: a space at a text's start is removed
+  // Tokens without a text are not kept as context, because decode() removes the space of a token
+  // that follows no text.
+  if (now == before)
     tokens_.erase(tokens_.begin() + static_cast<ptrdiff_t>(taken_),
                   tokens_.begin() + static_cast<ptrdiff_t>(last));
   else

@@ -25,13 +25,14 @@ class Tokenizer {
   virtual std::string chat(std::string_view text) const = 0;
   // Bytes that are not UTF-8 become U+FFFD. Tokens that are not in the tokenizer have no text.
   virtual std::string decode(std::span<const int64_t> tokens) const = 0;
-  // The text of a token with the space that it may begin with; its name if it is a special token
-  // or a byte, and for every token of a tokenizer.json. Empty if it is not in the tokenizer.
+  // Returns the text of a token with the space that it may begin with, or its name if it is a
+  // special token or a byte. For a tokenizer.json it is always the name. The result is empty if the
+  // token is not in the tokenizer.
   virtual std::string name(int64_t token) const = 0;
 };
 
-// The tokenizer's file in a folder: tokenizer.model or spiece.model, which are models of
-// sentencepiece; if `json` is true, else tokenizer.json. Empty: there is none.
+// Returns the tokenizer's file in a folder: tokenizer.model or spiece.model, which are models of
+// sentencepiece, or else tokenizer.json if `json` is true. Returns an empty path if there is none.
 std::filesystem::path find_tokenizer(const std::filesystem::path& folder, bool json);
 
 // Why models of sentencepiece cannot be read, and what to install; "" if they can.

@@ -13,8 +13,9 @@ struct Character {
   size_t bytes;
 };
 
-// Returns the character at the start of the text, or nothing if the bytes there are not one: also
-// for surrogates, codes beyond U+10FFFF and encodings that are longer than necessary.
+// Returns the character at the start of the text, or nothing if the text does not start with a
+// valid one. Surrogates, codes beyond U+10FFFF and encodings that are longer than necessary are not
+// valid.
 inline std::optional<Character> first_character(std::string_view text) {
   constexpr char32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
   if (text.empty()) return std::nullopt;

@@ -38,7 +38,8 @@ bool is_below(const fs::path& path, const fs::path& folder) {
       fmt::format("{}: cannot write '{}': {}; give another path", option, path.string(), why));
 }
 
-// A message of protobuf in which field 1, the key, is "location". Field 2 follows.
+// The start of an entry of external_data in the bytes of an ONNX model: field 1, the key, is
+// "location", and the tag of field 2, the name of the file, follows.
 constexpr std::string_view kLocation("\x0a\x08location\x12", 11);
 constexpr size_t kLongestName = 4096;
 constexpr size_t kLongestEntry = kLocation.size() + 2 + kLongestName;
@@ -58,8 +59,8 @@ std::string_view name_at(std::string_view bytes) {
 
 }  // namespace
 
-// The bytes of the entries are searched, because these commands do not parse protobuf. The same
-// bytes in a weight do no harm: they only protect a file with that name.
+// Searches the file for the bytes of kLocation, because these commands do not parse protobuf. The
+// same bytes in a weight do no harm: they only protect a file with that name.
 std::set<fs::path> external_data_of(const fs::path& model) {
   std::set<fs::path> found;
   std::ifstream file(model, std::ios::binary);

@@ -122,7 +122,8 @@ std::string argument_text(const Value& value, const std::string& parameter) {
   return text;
 }
 
-// Returns a field of --compiler_options that has several values.
+// Returns the text of a field of --compiler_options: words separated by commas for a list, JSON for
+// a mapping.
 std::string field_text(const Value& value, const std::string& key) {
   static const std::set<std::string> lists = {"custom_patterns", "virtual_graph_split_ratios"};
   static const std::set<std::string> maps = {"custom_transform_applier_settings", "engine_options",

@@ -84,7 +84,7 @@ Found search(const AutoShardArguments& a, const ir::Graph& graph) {
 }
 
 // The same by estimates: nothing is compiled or measured. Parts of equal bytes are tried first, so
-// that a model fits whose weights are the limit.
+// that a model whose weights nearly fill the memory fits.
 Found search_by_estimate(const AutoShardArguments& a, const ir::Graph& graph) {
   std::vector<SubGraph> parts = sub_graphs(graph);
   const auto ipus = static_cast<size_t>(a.num_ipus);

@@ -128,8 +128,8 @@ int64_t batches_per_step(const Executable& executable) {
   return batches;
 }
 
-// Number of requests that one asynchronous client keeps in flight: two steps, limited by memory. An
-// incomplete step would wait.
+// Number of requests that one asynchronous client keeps in flight: two steps, because an incomplete
+// step waits, but at most kMost, because each request has its own memory.
 size_t in_flight_of(int64_t batches) {
   constexpr int64_t kLeast = 8, kMost = 1024;
   if (2 * batches > kMost)

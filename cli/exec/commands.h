@@ -15,9 +15,9 @@ class Command;
 #include "exec/commands.inc"
 #undef POPRT_COMMAND
 
-// Options of every command that may compile.
 struct CompileSettings;
-// `precisions` are the types that --precision takes.
+// Adds the options of every command that may compile. `precisions` are the types that --precision
+// takes.
 void add_compile_options(Command& command, CompileSettings& settings,
                          const std::vector<std::string>& precisions = {"fp32", "fp16"});
 

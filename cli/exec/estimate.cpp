@@ -142,7 +142,8 @@ ipu::Estimate estimate_of(const ir::Graph& graph, const compiler::EstimateOption
   return ipu::estimate_of(compiler::chip_program(graph, o), o.target, o.chip);
 }
 
-// Names from the model must not break lines.
+// Prints the lines of a text and escapes control characters, because names of the model may contain
+// them.
 void print_lines(const std::string& text) {
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -186,7 +187,7 @@ double proportion_of(const std::string& word) {
   return proportion;
 }
 
-// Throws the error of a model whose batch is fixed before the first line is printed.
+// Throws the error of a model whose batch is fixed. It is called before the first line is printed.
 void check_batches(const EstimateArguments& a, const std::vector<nlohmann::ordered_json>& values) {
   const WarningFilter quiet([](const std::string&) { return false; });
   const auto graph = read_chip_source(a.source, a.compile);
@@ -207,7 +208,7 @@ int sweep(const EstimateArguments& a) {
         "--sweep prints one line for each value: leave out --svg, --compare, --verbose, --plans");
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   auto options = options_of(a);
-  // A wrong word fails before the first line.
+  // All words are read first, so that a wrong one fails before the first line is printed.
   std::vector<nlohmann::ordered_json> values;
   for (const std::string& word : sweep_words(list)) {
     if (batches)

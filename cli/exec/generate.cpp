@@ -70,8 +70,8 @@ Generator make_generator(const GenerateArguments& a) {
   poprt_generator_options options{};
   options.struct_size = sizeof options;
   options.max_length = a.max_length;
-  // A slot for each text, so that all are generated together, unless the user wants fewer slots. A
-  // PopEF file determines its number of slots.
+  // By default each text has a slot, or one for each beam, so that all texts are generated
+  // together. A PopEF file determines its number of slots.
   if (!a.model.ends_with(".popef"))
     options.slots = a.slots ? a.slots
                             : a.num_beams * static_cast<int64_t>(a.ids.size() + a.prompts.size() +

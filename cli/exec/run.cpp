@@ -76,7 +76,7 @@ std::string chosen_graph(const RunArguments& a, const std::vector<const poprt_an
       "the executable contains several models; give the inputs of one: --input graph0/NAME=FILE");
 }
 
-// Returns the name that runners use.
+// Returns the value of `numerics` for runners, such as "saturating:7", or "" for the default.
 std::string runner_numerics(const RunArguments& a) {
   if (a.numerics == "fast") return "";
   const std::string word = a.overflow == "saturate" ? "saturating" : "faithful";
@@ -126,7 +126,7 @@ class Execution {
       return std::any_of(ins_.begin(), ins_.end(),
                          [&](const poprt_anchor* i) { return name == poprt_anchor_name(i); });
     };
-    // Inputs that are folded into the program are no longer inputs.
+    // Files of inputs whose values are folded into the program are ignored.
     const Missing missing = a.random ? Missing::random : Missing::error_that_suggests_random;
     fill_inputs(ins_, in_memory_, a.inputs, a.inputs_pb, missing, [&](const std::string& name) {
       return !is_input(name) && model.has_folded_input(name);

@@ -41,7 +41,7 @@ void require_separate_files(const GivenOptions& given, const std::vector<std::st
                             const std::string& converted, const std::string& popef) {
   CommandFiles files;
   for (const std::string& source : sources) files.reads_model(source);
-  // A word of an option that is not a path has no effect, because no file has its name.
+  // Words that are not paths do no harm, because there are no files with these names.
   for (const std::string& word : given.words_except(
            {"output", "output_dir", "output_model", "popef_name", "compiler_options"}))
     files.reads(word);

@@ -9,8 +9,8 @@
 
 namespace poprt::cli {
 
-// Returns the path of the executable. Throws Failure if it has a file with another model, which the
-// user may want to keep.
+// Returns the path of the executable. Throws Failure if an executable of another model is there,
+// which the user may want to keep.
 std::filesystem::path popef_path(const GivenOptions& given, const std::string& input);
 
 // Different models may have the same name. A file that an earlier compilation wrote is replaced if

@@ -5,7 +5,7 @@
 
 namespace poprt::cli {
 
-// Compares two models, so it is an option here and a class in Python.
+// This pass compares two models, so it is an option of the command and a class in Python.
 inline constexpr const char* kComparison = "layer_precision_compare";
 
 // Prints one name per line with the effect of the pass, or all properties as JSON. Passes of

@@ -8,7 +8,7 @@
 
 namespace poprt::cli {
 
-// Uses the anchors whose names start with `prefix`.
+// Runs with the inputs and outputs whose names start with `prefix`.
 void run_random(poprt_runner* runner, const std::string& prefix);
 void run_random(const poprt_executable* executable);
 

@@ -39,7 +39,7 @@ std::string model_file(const std::string& given) {
   return found[0];
 }
 
-// The path of the temporary copy of the standard input, and the name to print instead of it.
+// The path of the temporary copy that Piped makes, and the name to print instead of it.
 std::string piped_path, piped_name;
 
 }  // namespace

@@ -22,7 +22,7 @@ class Admission {
   // Ends `count` admitted items. The object may be destroyed when no item is in flight.
   void leave(int64_t count = 1) { in_flight_ -= count; }
   int64_t in_flight() const { return in_flight_.load(); }
-  // Lets later calls of check_open() and enter() throw unavailable.
+  // Makes later calls of check_open() and enter() throw unavailable.
   void stop() { stopped_ = true; }
   bool stopped() const { return stopped_.load(); }
 

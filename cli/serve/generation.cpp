@@ -126,7 +126,7 @@ Json error_json(int status, std::string_view message) {
   return {{"error", {{"message", message}, {"type", type}, {"param", nullptr}, {"code", nullptr}}}};
 }
 
-// Reads a field that is not an option of a sequence. Returns false if it has no meaning here.
+// Reads a field that is not in kFields. Returns false if the server does not know the field.
 bool read_field(const std::string& name, const Json& value, CompletionRequest& request) {
   if (name == "model") {
     if (!value.is_string()) refuse_field(name, "expected the name of a generator");

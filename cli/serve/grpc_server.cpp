@@ -281,7 +281,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
     reactor->Finish(status);
     return reactor;
   }
-  // A request is answered also if there is no memory for its line.
+  // A request is answered also if there is no memory for its line of the log.
   void write_log(const char* method, const std::string& model, const Status& status,
                  size_t received, size_t sent, std::chrono::steady_clock::time_point begin) const {
     attempt([&] {

@@ -74,7 +74,7 @@ struct Exchange {
   JsonRequest request;
   size_t announced = 0;    // Content-Length
   bool begun = false;      // whether the first call has checked the header
-  bool submitted = false;  // whether the runner or the worker has the request
+  bool submitted = false;  // whether the request was passed on for computation
   bool counted = false;    // in State::answering
   int refusal = 0;         // the status of the answer, if the body is read and not kept
   size_t held = 0;         // bytes of the body in State::held
@@ -239,8 +239,9 @@ MHD_Result HttpServer::State::receive(MHD_Connection* connection, Exchange& exch
   }
   if (*size > 0) {
     std::string& body = exchange.request.body;
-    // The library sends an answer only at the end of the body, so some more of a body is read that
-    // is refused. Without Content-Length, its size is known only now.
+    // The library sends an answer only at the end of the body, so the rest of a refused body is
+    // read and discarded, up to four times the limit. Without Content-Length, the size is known
+    // only now.
     if (exchange.refusal == 0 && body.size() + *size > options.limits.request_bytes)
       exchange.refusal = 413;
     else if (exchange.refusal == 0 && !hold(exchange, *size))
@@ -268,7 +269,8 @@ MHD_Result HttpServer::State::receive(MHD_Connection* connection, Exchange& exch
   return respond(connection, exchange);
 }
 
-// Counts bytes of a body that is appended to. Returns false if all bodies are beyond their limit.
+// Counts bytes that are to be appended to the body. Returns false if all bodies together would
+// exceed their limit.
 bool HttpServer::State::hold(Exchange& exchange, size_t bytes) {
   const size_t size = exchange.request.body.size() + bytes;
   const size_t more = size > kSmallBody ? size - kSmallBody - exchange.held : 0;

@@ -51,7 +51,7 @@ void check_structure(std::string_view text) {
     std::vector<std::string> fields;
   };
   std::vector<Level> levels;
-  std::string_view last;  // string, as it is written
+  std::string_view last;  // the last string without its quotes, not decoded
   size_t begin = 0;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); i++) {

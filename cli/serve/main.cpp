@@ -297,7 +297,8 @@ void serve(Settings& settings) {
   const auto stop_servers = [&] {
     http.reset();
     if (grpc) grpc->stop();
-    // No thread of a server gives them tasks any more. Their last tasks may answer calls of gRPC.
+    // The workers end after the servers, which give them tasks and wait for the answers of these
+    // tasks.
     reader.reset();
     worker.reset();
   };
@@ -327,7 +328,7 @@ void serve(Settings& settings) {
   if (grpc) grpc->end_serving();
   const auto end = std::chrono::steady_clock::now() +
                    std::chrono::milliseconds(static_cast<int64_t>(settings.drain_seconds * 1000));
-  // A request that waits for a compilation, or a run, can take longer than its limit.
+  // A compilation or a run may take longer than all limits. Then this thread ends the process.
   std::thread([end] {
     std::this_thread::sleep_until(end + kMostAfterDrain);
     std::_Exit(0);

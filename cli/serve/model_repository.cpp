@@ -244,10 +244,9 @@ void ModelRepository::load_generator(const std::string& name, const Place& place
           std::make_shared<const LoadedGenerator>(std::move(loaded)));
 }
 
-// Swaps the loaded objects with the parameters. Throws Error (unavailable) if the model was
-// unloaded since load() had found `unloads`, because a later unload() takes precedence. The
-// parameters are destroyed after the mutex is released, because the destructor of a model waits for
-// its requests.
+// Swaps the loaded objects with the parameters. Throws Error (unavailable) if unload() was called
+// after load() had read `unloads`, because the later call takes precedence. The parameters are
+// destroyed after the mutex is released, because the destructor of a model waits for its requests.
 void ModelRepository::replace(const std::string& name, const std::string& stamp, uint64_t unloads,
                               std::shared_ptr<const LoadedModel> model,
                               std::shared_ptr<const LoadedGenerator> generator) {

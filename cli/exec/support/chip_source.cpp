@@ -59,7 +59,7 @@ void find_model(const popef::Model& model, const std::string& file, ChipSource& 
   try {
     found = onnx::hash_file(next_to);
   } catch (const Error& e) {
-    // An estimate needs no weights, and the hash needs all of them.
+    // The hash needs the files of all weights. An estimate needs none of them, so this is no error.
     log().warn("'{}' cannot be compared with the source of '{}': {}", source.path, file, e.what());
     return;
   }

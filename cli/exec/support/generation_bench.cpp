@@ -155,7 +155,7 @@ bool GenerationBench::read(poprt_sequence* sequence, bool first_only, const Stop
 }
 
 // Decoding is measured while all sequences decode: from the first token of the last sequence to the
-// end of the first one, if there is a step between.
+// end of the first one. If there is no step between, it is measured over the whole repetition.
 void GenerationBench::repeat(GenerationTimes& times, const Stopped& stopped) {
   std::vector<Sequence> sequences;
   for (int64_t i = 0; i < sequences_; i++) sequences.push_back(new_sequence(settings_.new_tokens));

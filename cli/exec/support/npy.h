@@ -26,8 +26,9 @@ Array read_npy(const std::string& path);
 // Returns the arrays of a .npz archive in its order.
 std::vector<Array> read_npz(const std::string& path);
 
-// NumPy has no bf16, no 8-bit floats and no smaller types. Files contain their bits: u16, u8, and
-// for elements smaller than a byte s8 (signed integers) or u8, one byte each.
+// NumPy has no bf16, no 8-bit floats and no types smaller than a byte. Files contain their bits:
+// u16 for bf16, u8 for 8-bit floats, and one byte for each smaller element, s8 for signed integers
+// and u8 otherwise.
 
 // Returns `array` with type `wanted` if it may contain its bits, else unchanged. Throws Failure,
 // with `what` as prefix, if an element does not fit.

@@ -124,7 +124,7 @@ std::vector<std::vector<std::string>> cuts_of(const ir::Graph& graph,
   for (size_t ipu = 0; ipu < plan.size(); ipu++) {
     std::vector<std::string>& list = cuts.emplace_back();
     if (ipu + 1 == plan.size()) break;
-    // Backwards, because a node that a chosen node depends on need not be named.
+    // The loop starts at the last part, because nodes that a named node depends on need no name.
     std::vector<bool> reached(nodes.size());
     for (size_t p = plan[ipu]; p-- > (ipu ? plan[ipu - 1] : 0);) {
       const size_t at = position.at(parts[p].cut);

@@ -24,7 +24,7 @@ struct SubGraph {
 // Names must be unique and types known.
 std::vector<SubGraph> sub_graphs(const ir::Graph& graph);
 
-// For each IPU the end of its range of sub-graphs.
+// The end of the range of sub-graphs of each IPU, exclusive.
 using Plan = std::vector<size_t>;
 // Returns consecutive, nonempty parts whose largest sum is as small as possible. Throws Usage if
 // there are fewer sub-graphs than parts.

@@ -97,7 +97,7 @@ void improve(Candidate& best, const Plan& first, const Improvement& how) {
       how.measure(c);
       if (c.per_second > best.per_second) best = std::move(c);
     }
-    next = neighbours(best.plan);  // all seen before if no neighbour was faster
+    next = neighbours(best.plan);  // if no neighbour was faster, all of them were seen
   }
 }
 

@@ -19,7 +19,7 @@ namespace poprt::cli {
 
 inline constexpr double kChipBytes = 1472.0 * 638976;  // 1 472 tiles (Mk2, C600) of 624 KiB each
 
-// A compiled plan.
+// A plan that was compiled or estimated.
 struct Candidate {
   Plan plan;
   std::vector<std::vector<std::string>> cuts;  // by IPU
@@ -37,11 +37,11 @@ struct Candidate {
 std::vector<double> amounts_by_bytes(const std::vector<SubGraph>& parts);
 std::vector<double> amounts_by_time(const std::vector<SubGraph>& parts);
 
-// Compiles a plan. Several threads may call it at the same time.
+// Compiles or estimates a plan. Several threads may call it at the same time.
 using CompilePlan = std::function<Candidate(const Plan&)>;
 
 // Returns the plan in which the fullest IPU gives a sub-graph to the neighbour with more free
-// memory, or nothing if it has only one.
+// memory, or nothing if the fullest IPU has only one sub-graph.
 std::optional<Plan> relieved_plan(const Candidate& candidate);
 
 // Returns the candidate of `plan`. As long as an IPU needs more than `proportion` of its memory, a
