@@ -125,7 +125,8 @@ View view_of_page(const std::string& page) {
   return View::chip;
 }
 
-// Returns a name from the command line that does not exist, or nothing if all exist.
+// Returns a message about an input in the command line that the model does not have, or nothing if
+// it has all of them.
 std::optional<std::string> unknown_input(Workspace& workspace, const Arguments& a) {
   const RunView* view = workspace.run_view();
   if (!view || !view->can_run()) return std::nullopt;
@@ -234,7 +235,8 @@ struct Window {
 
 Window& of(GLFWwindow* window) { return *static_cast<Window*>(glfwGetWindowUserPointer(window)); }
 
-// ImGui's back end reads the state of keys once per frame and misses short key presses.
+// Installs callbacks that queue the keys, because ImGui's back end reads their state once per frame
+// and would miss short key presses.
 void install_callbacks(GLFWwindow* window) {
   glfwSetKeyCallback(window, [](GLFWwindow* w, int key, int, int action, int) {
     if (action != GLFW_REPEAT) of(w).input.key(key, action == GLFW_PRESS);

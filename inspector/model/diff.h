@@ -31,8 +31,9 @@ struct Measured {
   std::shared_ptr<const ProgramProfile> profile;  // may be null
 };
 
-// Rows for the differences of the programs and their times. Times of instructions are included only
-// if they differ by more than a hundredth of the whole run, largest difference first.
+// Rows for the differences of the programs and their times. Times of nodes are included only if
+// they differ by more than a hundredth of the whole run and by more than their noise, largest
+// difference first.
 std::vector<DiffRow> diff_programs(const Measured& left, const Measured& right);
 // Whether diff_programs() makes such rows, so that a new measurement replaces them.
 bool is_of_programs(const DiffRow& row);

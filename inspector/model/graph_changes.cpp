@@ -16,7 +16,8 @@ std::string key_of(const GraphModel& graph, const GraphNode& node) {
   return (node.kind == NodeKind::output ? "output " : "node ") + identity(graph, node);
 }
 
-// Describes everything that affects readers of the node.
+// Describes the operator, the attributes and the values of a node. The node is changed if this text
+// is.
 std::string contents(const GraphModel& graph, const GraphNode& node) {
   std::string text = node.op;
   for (const int v : node.inputs)

@@ -11,7 +11,7 @@ namespace {
 constexpr double kCharacter = 7.6, kNodePadding = 22, kNodeHeight = 30, kLineHeight = 18;
 constexpr double kMargin = 18, kHeader = 26;  // of an open group
 constexpr double kWidest = 320, kPortWidth = 6;
-// Between layers of a layout to the right, where labels are along the edges.
+// The gap between layers of a layout to the right, whose labels are along the edges.
 constexpr double kGapRight = 96;
 // If more levels than this are cached, all are discarded.
 constexpr size_t kMostLevels = 4096;

@@ -42,7 +42,7 @@ struct SceneRoute {
   std::vector<Point> points;
   Rect area;
   bool arrow = false;   // whether it ends at a box and not at a port
-  bool enters = false;  // whether it starts at the first border of a group
+  bool enters = false;  // whether it starts at an entry port, on the border of a group
 };
 
 // Whether edges point down or to the right.

@@ -214,7 +214,7 @@ class GraphModelMaker {
       const std::string name = fmt::format(
           "{} {}", title, sub.name.empty() ? std::to_string(count) : printable(sub.name));
       const int body = child_group(place, fmt::format("{}#{}", name, count), true);
-      // The group of the body is inside the node's groups, which its name starts with.
+      // The group of the body is inside the groups of the node, so its name omits their names.
       group(body).name = place == in_group ? name : name.substr(title.rfind('/') + 1);
       add_graph(sub, body);
       count++;

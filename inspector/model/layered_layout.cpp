@@ -14,7 +14,8 @@
 namespace poprt::inspector {
 namespace {
 
-// The total number of dummies. If more would be needed, the longest edges are straight lines.
+// The limit of dummies is kDummiesPerBox for each box, and kDummiesAtLeast in addition. If more
+// would be needed, the longest edges are straight lines.
 constexpr size_t kDummiesPerBox = 30, kDummiesAtLeast = 20000;
 constexpr int kOrderSweeps = 8, kPlaceSweeps = 10;
 // The links of a chain of dummies weigh more than the links to its ends, so that long edges are

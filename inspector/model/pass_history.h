@@ -69,7 +69,7 @@ struct NodeEvent {
   int step = 0;
   Change change = Change::none;
   std::string was, node, op;  // operator before; name and operator after
-  bool origin = false;        // whether the node is in the compiled model
+  bool origin = false;        // whether the event is that the model has the node
 };
 
 // Returns the changes of a node of the graph of `step`, before and after this step. If a pass

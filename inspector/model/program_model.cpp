@@ -147,9 +147,9 @@ void ProgramModel::add_flow(const program::Program& p,
   }
 }
 
-// Buffers with overlapping bytes and adjacent uses form one interval, for example views and results
-// that overwrite inputs. A gap between two uses ends an interval only if another buffer starts
-// there.
+// A buffer is in use from its first to its last instruction. Buffers with overlapping bytes form
+// one interval if the use of one begins before that of the other ends, or at its last instruction,
+// for example views and results that overwrite inputs.
 void ProgramModel::find_intervals(const program::Program& p) {
   std::map<uint32_t, Use> uses;
   for (size_t i = 0; i < p.main.size(); i++)

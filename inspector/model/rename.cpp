@@ -44,7 +44,7 @@ class Renamer {
       ir::for_each_subgraph(*n, [&](ir::Graph& inner) { rename_values(inner, outer, fresh); });
   }
 
-  // Before the values, because a node is found by the former name of its result.
+  // Must precede rename_values(), because a node is found by the former name of its result.
   void rename_nodes(ir::Graph& graph) {
     for (ir::Node* n : graph.nodes()) {
       const auto it = n->outputs().empty()
@@ -65,7 +65,7 @@ class Renamer {
       if (found == found_nodes_.end())
         fail(ErrorCode::not_found, "no node computes '{}', so no node can be renamed to '{}'", from,
              printable(to));
-      // Both branches of an If may compute a value of that name.
+      // Several nodes may be renamed: both branches of an If may compute a value named `from`.
       if (node_names_.count(to) > found->second) fail_because_taken("node", to);
     }
     for (const auto& [from, to] : names_.values)
@@ -92,7 +92,7 @@ class Renamer {
 
   const Renames& names_;
   std::set<std::string> found_;
-  std::map<std::string, size_t> found_nodes_;  // count of the nodes that had each name
+  std::map<std::string, size_t> found_nodes_;  // renamed nodes by their first result
   std::multiset<std::string> node_names_;
 };
 

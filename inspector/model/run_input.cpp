@@ -116,8 +116,8 @@ std::vector<double> resampled(std::span<const T> values, int64_t outer, int64_t 
   return out;
 }
 
-// Returns [height, width, 3] with values from 0 to 255. The dimension that shrinks is resized
-// first.
+// Returns [height, width, 3] with values from 0 to 255. The dimension with the smaller ratio of new
+// to old size is resized first, because the second step then has fewer elements.
 std::vector<double> resized(const Tensor& rgb, int64_t height, int64_t width) {
   const int64_t rows = rgb.shape()[0], columns = rgb.shape()[1];
   const auto pixels = rgb.values<uint8_t>();

@@ -16,8 +16,8 @@ bool computes(const ir::Node& node, const std::set<std::string>& results) {
   });
 }
 
-// Nodes with the node of the graph itself that is or contains them. A branch or body may read
-// values of the graph.
+// Maps a node of a branch or body to the node of the graph itself that contains it, and other nodes
+// to themselves, because nodes of a branch or body may read values of the graph.
 using Owners = std::unordered_map<const ir::Node*, const ir::Node*>;
 
 // Adds `node` and the nodes inside it to `owners`, and to `inside` in their order.

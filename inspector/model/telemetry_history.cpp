@@ -459,7 +459,7 @@ void TelemetryWatcher::look() {
       found.push_back(runtime::read_segment(name.path));
     } catch (const Error& e) {
       if (e.code() != ErrorCode::not_found)
-        problem = printable(e.what());  // a segment may disappear at any time
+        problem = printable(e.what());  // not_found is ignored: a segment may disappear at any time
     }
   }
   const double time =

@@ -71,7 +71,7 @@ inline constexpr double kFull = 0.98;
 
 struct TelemetryEvent {
   double time = 0;
-  std::string text;  // such as "began", "ended", "3 requests failed", "mark 1"
+  std::string text;  // such as "found (pid 7)", "ended (pid 7)", "3 requests failed", "mark 1"
 };
 
 struct TelemetrySeries {
@@ -154,8 +154,8 @@ class TelemetryWatcher {
   // Error of the last sample, or empty.
   std::string error() const;
 
-  // Starts a recording. Throws Error if the file cannot be created. Only one recording is possible
-  // at a time.
+  // Starts a recording, and ends the one that is running, if any. Throws Error if the file cannot
+  // be created.
   void record(const std::filesystem::path& path);
   void stop_recording();
   // Also adds the mark to the recording.

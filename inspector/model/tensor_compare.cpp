@@ -26,7 +26,8 @@ bool has_numbers(const Tensor& t) {
          t.dtype() != DType::c128;
 }
 
-// Keeps the `most` largest elements. The list is shortened whenever it has twice that size.
+// Keeps the `most` largest elements. It is called whenever the list has about twice that size, and
+// at the end.
 void keep_largest(std::vector<DifferingElement>& list, size_t most) {
   std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
     const double x = size_of(a), y = size_of(b);

@@ -26,13 +26,13 @@ struct Tolerance {
 struct DifferingElement {
   int64_t index = 0;
   double left = 0, right = 0;
-  double difference = 0;  // left - right, exact if both are 64-bit integers of one type
+  double difference = 0;  // left - right; rounded once if both are 64-bit integers of one type
   std::string left_text = {}, right_text = {};  // element_text()
 };
 
 struct TensorDifference {
   std::string name;
-  std::string problem;  // why they cannot be compared: "left is f32[1,2], right f32[1,3]"
+  std::string problem;  // why they cannot be compared: "left is f32 1×2, right is f32 1×3"
   uint64_t elements = 0, differing = 0;
   double largest = 0, largest_relative = 0;  // absolute, and relative to the right value
   double rms = 0, rms_right = 0;             // of the differences and of the right values

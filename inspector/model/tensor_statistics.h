@@ -25,7 +25,7 @@ struct TensorStatistics {
 // Large enough for every weight of a model that fits into memory. 1e8 elements take about a second.
 inline constexpr uint64_t kMostExamined = uint64_t{1} << 31;
 
-// Examines about `limit` elements at most. Throws Error(cancelled).
+// Examines at most about `limit` elements. Throws Error(cancelled).
 TensorStatistics tensor_statistics(const Tensor& tensor, uint64_t limit = kMostExamined,
                                    const std::atomic<bool>* cancel = nullptr);
 

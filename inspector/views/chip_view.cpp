@@ -93,7 +93,7 @@ void ChipView::accept() {
     if (auto made = task.take()) {
       to = std::make_shared<ChipModel>(std::move(*made));
     } else {
-      to = nullptr;  // of other choices
+      to = nullptr;  // the earlier estimate is of other choices
       error = printable(task.error());
     }
     task = {};

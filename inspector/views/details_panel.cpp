@@ -86,7 +86,6 @@ void DetailsPanel::draw_overview(GraphView& view) {
   draw_slowest(view);
   ui::heading("Largest weights");
   for (const int n : largest_weights(g, 12)) {
-    // The largest weight of the node.
     const GraphValue* weight = nullptr;
     for (const int v : g.node(n).inputs)
       if (v != kNone && g.value(v).constant.defined() &&

@@ -301,7 +301,7 @@ std::shared_ptr<const GraphView::Drawing> GraphView::drawing(double zoom) {
   size_ = {static_cast<float>(made->width), static_cast<float>(made->height)};
   ImDrawList list(ImGui::GetDrawListSharedData());
   list._ResetForNewFrame();
-  // A picture may have more vertices than 16-bit indices allow
+  // A picture may have more vertices than 16-bit indices allow.
   list.Flags |= ImDrawListFlags_AllowVtxOffset;
   list.PushTextureID(ImGui::GetIO().Fonts->TexID);
   list.PushClipRect({0, 0}, size_);

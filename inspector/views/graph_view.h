@@ -83,9 +83,7 @@ class GraphView {
   const Scene* scene() const { return scene_.get(); }
   std::string status() const;
   std::string svg() const;
-  // Returns the whole graph, with the groups that are open now, for a picture. The size is given by
-  // `zoom` and limited to kMostPicturePixels and kMostPictureSide. Null if there is no layout. It
-  // uses the fonts, so it must be called on the drawing thread between NewFrame and Render.
+  // A picture of the whole graph, as triangles.
   struct Drawing {
     int width = 0, height = 0;
     std::vector<ImDrawVert> vertices;
@@ -93,6 +91,9 @@ class GraphView {
     ImU32 background = 0;
   };
   static constexpr double kMostPicturePixels = 48e6, kMostPictureSide = 30000;
+  // Returns the whole graph with the groups that are open now. `zoom` determines the size, which is
+  // limited to kMostPicturePixels and kMostPictureSide. Returns null if there is no layout. Uses
+  // the fonts, so it must be called on the drawing thread between NewFrame and Render.
   std::shared_ptr<const Drawing> drawing(double zoom);
   // The position of a node on the screen. Returns false if it is not visible.
   bool screen_rect(int node, ImVec2& least, ImVec2& most) const;

@@ -126,7 +126,8 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
                          in_path_[static_cast<size_t>(r->to)];
     draw_route(list, *r, of_path ? c.path : c.accent, width * 1.6f);
   }
-  // Shows the types at the edges: of the selected node, and of all nodes if there is space.
+  // Shows shapes at the edges if their text is large enough to be read. Those of results of the
+  // selected node have the colour of the selection.
   const float size = f(11 * camera_.zoom);
   if (size < kLeastText * ui::scale()) return;
   ImFont* font = ui::font_for(size);
@@ -242,7 +243,7 @@ void GraphView::draw_group(ImDrawList* list, const SceneBox& box, bool small) co
             closed);
 }
 
-// Drawn over the edges that enter the group.
+// Draws the name over the edges that enter the group.
 void GraphView::draw_group_name(ImDrawList* list, const SceneBox& box) const {
   if (camera_.zoom < kTextZoom && f(box.area.width * camera_.zoom) <= 160) return;
   const ui::Colours& c = ui::colours();

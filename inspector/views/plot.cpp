@@ -127,7 +127,8 @@ void draw_axes(const Area& area, const Texts& y_text, const Texts& x_text) {
   }
 }
 
-// Draws a text next to its line, if it does not overlap another text or line.
+// Draws the line of each marker, and its text next to the line unless the text would overlap
+// another text or line.
 void draw_markers(const Area& area, const std::vector<PlotMarker>& markers) {
   std::vector<const PlotMarker*> seen;
   for (const PlotMarker& m : markers)

@@ -12,7 +12,7 @@ class Repaint {
  public:
   // Requests a frame. May be called from any thread.
   void wake() { woken_.store(true, std::memory_order_release); }
-  // The contents of the window were lost.
+  // Must be called if the contents of the window were lost. Requests a frame.
   void invalidate() {
     shown_ = 0;
     wake();

@@ -20,8 +20,8 @@ class RunView {
  public:
   explicit RunView(Wake wake = {}) : wake_(wake), tensor_(wake), picture_(wake), top_(wake) {}
 
-  // Sets the model. `compilation` may be null; `executable` is the index in a file with several. A
-  // new document clears the results and keeps the choices.
+  // Sets the model. `compilation` may be null; `executable` is the name of one of several in a
+  // file. A new document clears the results and keeps the choices.
   void set_model(std::shared_ptr<const Document> document,
                  std::shared_ptr<const Compilation> compilation,
                  const std::string& executable = {});

@@ -76,7 +76,8 @@ class Workspace {
   bool show_pass(int row);
   // Whether a running task will change the picture without input.
   bool busy() const;
-  // Waits for loading, layout and statistics. For tests and screenshots.
+  // Compiles the front model if the view needs it, and waits for all tasks. For tests and
+  // screenshots.
   void settle();
   // Writes a picture of the front graph next to its file, or to `path`, on another thread. Returns
   // false if there is no graph.
@@ -89,7 +90,7 @@ class Workspace {
   GraphView* graph();
   RunView* run_view();
   ChipView* chip_view();
-  // Includes the current layout.
+  // Returns the settings with the current widths of the panels.
   Settings& settings();
   // The folder of telemetry that the queues view reads; empty: the user's default.
   std::filesystem::path telemetry_folder;
@@ -176,12 +177,12 @@ class Workspace {
   QueuesView queues_;
   std::unique_ptr<TelemetryWatcher> watcher_;
   FileBrowser browser_;
-  Task<std::string> exporting_;  // the path of the written file
+  Task<std::string> exporting_;  // its result is the message to show
   std::string input_wanted_;     // the input of the run view that a file is being chosen for
   std::filesystem::path recording_;
   std::string message_, palette_text_;
   bool message_is_error_ = false;
-  // The tab and view that the message belongs to
+  // The tab and view that the message belongs to.
   std::pair<const Tab*, View> message_of_{nullptr, View::graph};
   const Tab* tab_in_sight_ = nullptr;
   bool palette_ = false, help_ = false, focus_search_ = false, focus_palette_ = false;
