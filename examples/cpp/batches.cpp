@@ -31,8 +31,8 @@ int main(int argc, char** argv) try {
   poprt::runtime::ModelRunner alone(plain);
   for (std::size_t i = 0; i < kAll; i++) alone.execute(input(i), output(expected, i));
 
-  // A step that is not full waits for more requests; 0 means without limit. The number of all
-  // requests is a multiple of 16.
+  // With timeoutNS = 0, a step that is not full waits for more requests without limit. All steps
+  // become full, because the number of requests is a multiple of 16.
   poprt::runtime::RuntimeConfig config;
   config.timeoutNS = 0;
   poprt::runtime::ModelRunner runner(looped, config);

@@ -34,7 +34,7 @@ int main(int argc, char** argv) try {
     std::cerr << "usage: export MODEL.popef OUT.popef\n";
     return 2;
   }
-  // Only the bytes of the program are used from the file.
+  // Only the program, and the types of its inputs and outputs, are used from the file.
   const poprt::Executable compiled{std::string(argv[1])};
   const Payload program = compiled.getPopefModel()->executable.payload();
 

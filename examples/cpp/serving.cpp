@@ -62,8 +62,8 @@ int main(int argc, char** argv) try {
     for (std::size_t i = 0; i < kRequests; i++) {
       if (flying.size() == kInFlight) land();
       flying.push_back(std::make_unique<Job>(number * kRequests + i));
-      // Never waits: requests beyond the runner's queue (RuntimeConfig::queueDepth, 64 by default)
-      // wait in a list without limit. The caller must limit them, as here.
+      // executeAsync() never waits: requests beyond the runner's queue (RuntimeConfig::queueDepth,
+      // 64 by default) wait in a list without limit. The caller must limit them, as here.
       flying.back()->answer = runner.executeAsync(flying.back()->in, flying.back()->out);
     }
     while (!flying.empty()) land();

@@ -65,7 +65,7 @@ def main():
     for _ in range(a.epochs):
         model.train()
         for batch in torch.randperm(len(x)).split(64):
-            # Shift scans by up to a pixel.
+            # Each batch of scans is shifted by up to a pixel.
             shift = tuple(int(s) for s in torch.randint(-1, 2, (2,)))
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(torch.roll(x[batch], shift, (2, 3))), y[batch]).backward()

@@ -42,8 +42,8 @@ final class Serving {
     for (int k = first; k < first + REQUESTS; k++) {
       if (flying.size() == IN_FLIGHT) flying.remove().join();
       Request request = new Request(runner, k);
-      // Never waits: requests beyond the runner's queue (RuntimeConfig.queueDepth, 64 by default)
-      // wait in a list without limit. The caller must limit them, as here.
+      // executeAsync() never waits: requests beyond the runner's queue (RuntimeConfig.queueDepth,
+      // 64 by default) wait in a list without limit. The caller must limit them, as here.
       CompletableFuture<Void> answer = runner.executeAsync(request.memory);
       flying.add(
           answer.thenRun(

@@ -36,7 +36,7 @@ constant("join", numpy.array([0, 0, WIDTH], numpy.int64))
 op("Gather", [weight("words", 50, WIDTH), "input_ids"], "word")
 op("Add", ["word", weight("positions", 1, LENGTH, WIDTH)], "token")
 op("LayerNormalization", ["token", weight("gamma", WIDTH), weight("beta", WIDTH)], "x", axis=-1)
-# 0 for tokens, -10000 elsewhere.
+# The mask that is added to the scores is 0 for tokens and -10000 elsewhere.
 op("Unsqueeze", ["attention_mask", constant("axes", numpy.array([1, 2], numpy.int64))], "mask_keys")
 op("Cast", ["mask_keys"], "mask_float", to=TensorProto.FLOAT)
 op("Sub", [constant("one", numpy.float32(1)), "mask_float"], "no_token")

@@ -30,7 +30,7 @@ static int32_t compute(const poprt_op_call* call, void* state, void* user_data) 
   return POPRT_OK;
 }
 
-/* On a chip with 1472 tiles: two elements per cycle and tile, with one multiplication each. */
+/* A chip with 1472 tiles computes two elements per cycle and tile, each with one multiplication. */
 static int32_t cost(const poprt_op_call* call, poprt_op_cost* out_cost, void* user_data) {
   (void)user_data;
   const double elements = (double)(call->outputs[0]->bytes / sizeof(float));

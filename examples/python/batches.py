@@ -25,8 +25,8 @@ def main():
     options = CompilerOptions(input_shape=shape, batches_per_step=16, num_io_tiles=32)
     executable = Compiler.compile(sys.argv[1], None, options)
     scores = np.empty_like(expected)
-    # A step that is not full waits for more requests; 0 means without limit. The number of all requests is a multiple
-    # of 16.
+    # With timeout_ns=0, a step that is not full waits for more requests without limit. All steps become full, because
+    # the number of requests is a multiple of 16.
     with Runner(executable, RuntimeConfig(timeout_ns=0)) as runner:
 
         def client(mine):
