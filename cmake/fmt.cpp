@@ -1,6 +1,6 @@
-// Compiles fmt once. The headers declare the definitions of this file (as fmt's own src/format.cc
-// does), so that other files do not compile the formatting of every type, and no shared libfmt is
-// loaded.
+// Compiles fmt once, as fmt's own src/format.cc does. For other files, fmt's headers only declare
+// the functions that are defined here, so these files do not compile the formatting of every type,
+// and no shared libfmt is loaded.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

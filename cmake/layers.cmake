@@ -21,8 +21,8 @@ set(POPRT_LAYERS
 
 # poprt_table(TARGET NAMESPACE TYPE SUFFIX ACCESSOR HEADER PREFIXED FILES...) generates the table of all `extern const
 # TYPE def` in the files, each in its namespace <stem>_SUFFIX, as `std::span<const TYPE* const> ACCESSOR()`. If PREFIXED
-# names a folder, namespaces of files in folders below it are <folder>_<stem>_SUFFIX. These are the operators of domains
-# other than ai.onnx.
+# names a folder, namespaces of files in folders below it are <folder>_<stem>_SUFFIX. Such folders contain the operators
+# of domains other than ai.onnx.
 function(poprt_table target namespace type suffix accessor header prefixed)
   set(externs "")
   set(rows "")
@@ -204,7 +204,8 @@ function(poprt_isa_sources target)
       # Intrinsics of GCC 12 pass an uninitialized register on purpose (_mm512_undefined_epi32, GCC bug 105593).
       target_compile_options(${target}_${isa} PRIVATE -Wno-uninitialized)
     endif()
-    if(POPRT_ISA_FLAGS_${isa})  # vec.h includes the compiler's intrinsics, which take most of the time to parse a file
+    # math.h includes vec.h and, by it, the compiler's intrinsics, which take most of the time of parsing a file.
+    if(POPRT_ISA_FLAGS_${isa})
       target_precompile_headers(${target}_${isa} PRIVATE ${PROJECT_SOURCE_DIR}/core/kernels/isa/math.h)
     endif()
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_${isa}>)

@@ -3,9 +3,9 @@
 set(POPRT_STANDARD_HEADERS <algorithm> <array> <cmath> <functional> <map> <memory> <mutex> <optional> <span> <string>
   <string_view> <unordered_map> <unordered_set> <utility> <variant> <vector>)
 
-# poprt_precompile(TARGET HEADER...) writes the list to its own header because CMake gives its generated header an old
-# date: in an existing build folder, the precompiled header was not rebuilt when the list changed, and the compiler
-# refused it.
+# poprt_precompile(TARGET HEADER...) precompiles POPRT_STANDARD_HEADERS and the given headers for the target. It writes
+# a header that includes them because the header that CMake would generate has an old date: in an existing build folder,
+# the precompiled header would not be rebuilt when the list changes, and the compiler would refuse it.
 function(poprt_precompile target)
   set(lines "")
   foreach(header ${POPRT_STANDARD_HEADERS} ${ARGN})

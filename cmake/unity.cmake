@@ -8,8 +8,8 @@ option(POPRT_UNITY "Compile several sources of a target as one" OFF)
 set(POPRT_INLINE_LESS
   "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,Clang>>:SHELL:-mllvm -inline-threshold=25>")
 
-# poprt_unity(TARGET) compiles 64 of its sources as one. The largest such unit takes half a minute of a processor and 1
-# GB of memory.
+# poprt_unity(TARGET) compiles 64 sources of the target as one if POPRT_UNITY is on. The largest such unit takes half a
+# minute of a processor and 1 GB of memory.
 function(poprt_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${POPRT_UNITY} UNITY_BUILD_BATCH_SIZE 64)
   if(POPRT_UNITY)  # see poprt_name_no_folder

@@ -1,6 +1,7 @@
-# poprt_name_no_folder(FILE...) removes the build folder from the file names in assertions and lines of the log. Other
-# files do not need the flag, and without it ccache shares their objects between all build trees. If sources are
-# compiled as one, all have the flag, because a source with its own options would be compiled separately.
+# poprt_name_no_folder(FILE...) removes the folder of the source tree from the file names in assertions and lines of the
+# log. Other files do not need the flag, and without it ccache shares their objects between all trees. If sources are
+# compiled as one, poprt_unity sets the flag for all of them, because a source with its own options would be compiled
+# separately.
 function(poprt_name_no_folder)
   if(POPRT_UNITY)
     return()
@@ -13,7 +14,7 @@ function(poprt_name_no_folder)
   endforeach()
 endfunction()
 
-# Flags of poprt's own targets. Only here, warnings are errors.
+# Flags of poprt's own targets. Warnings are errors in these targets only.
 add_library(poprt_flags INTERFACE)
 target_compile_options(poprt_flags INTERFACE
   -Wall -Wextra -Werror -Wshadow -Wconversion -Wno-sign-conversion
@@ -27,7 +28,7 @@ endif()
 if(POPRT_SANITIZE)
   add_compile_options(-fsanitize=${POPRT_SANITIZE} -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${POPRT_SANITIZE})
-  if(CMAKE_C_COMPILER_ID MATCHES "Clang")  # C programs link poprt's libraries, which need it
+  if(CMAKE_C_COMPILER_ID MATCHES "Clang")  # C programs link poprt's libraries, which need the runtimes of C++
     add_link_options($<$<LINK_LANGUAGE:C>:-fsanitize-link-c++-runtime>)
     link_libraries($<$<LINK_LANGUAGE:C>:stdc++>)
   endif()

@@ -1,4 +1,4 @@
-"""Writes manual pages and completions for bash and zsh from the output of --help.
+"""Writes manual pages and completions for bash and zsh from the output of --help-all.
 
 Usage: cli_docs.py --out FOLDER PROGRAM...     FOLDER/man1/NAME.1, FOLDER/bash/NAME and FOLDER/zsh/_NAME for each
 
@@ -14,13 +14,13 @@ import metadata
 
 ENTRY = re.compile(r"^  (\S.*?)(?:\s{2,}(.+))?$")
 CHOICES = re.compile(r"^(\w+(?:, \w+)* or \w+)\b")
-WIDTH = "100"  # of the text; entries() joins the lines
+WIDTH = "100"  # the width of the help, whose lines entries() joins
 EMULATOR = os.environ.get("EMULATOR", "").split()
 COLUMN = 30  # the column of the text of an option in the help
 
 
 class Command:
-    """The parsed --help of one command."""
+    """The parsed --help-all of one command, with those of its subcommands."""
 
     def __init__(self, words):
         self.words = words
@@ -112,7 +112,8 @@ def manual(command):
 
 
 def branch(command, pattern, more=""):
-    """Returns the words that may follow a command, and the values of options with a fixed set."""
+    """Returns the lines of a branch of bash's `case`: they set the words that may follow the command, and complete the
+    values of options with a fixed set of values."""
     words = " ".join([*more, *(n for e in command.options for n in e.names)])
     lines = [f"    {pattern})", f'      words="{words}"', '      case "$previous" in']
     lines += [f"        {'|'.join(e.names)}) COMPREPLY=($(compgen -W \"{' '.join(e.choices())}\" -- \"$current\")); return ;;"

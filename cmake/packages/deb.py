@@ -173,7 +173,8 @@ def shared_libraries(options, folder, package, root):
 
 
 def joined(*lists):
-    """Merges lists of relations with one entry for each package. An exact version takes precedence."""
+    """Merges lists of relations with one entry for each package. An earlier list takes precedence, so that of PACKAGES,
+    with exact versions, is the first."""
     seen = {}
     for relation in (r.strip() for text in lists if text for r in text.split(",")):
         seen.setdefault(relation.split(" ")[0], relation)
@@ -230,7 +231,8 @@ def make(options, package, folder):
 
 
 def choose_architecture(options):
-    """Sets the architecture of packages and its tools. Another architecture than this machine's has tools with a prefix."""
+    """Sets the architecture of the packages and its tools. The names of tools for another architecture than that of
+    this machine have a prefix."""
     own = run(["dpkg", "--print-architecture"]).strip()
     options.architecture = options.architecture or own
     options.strip = "strip"

@@ -117,7 +117,7 @@ def source_of(docs, name):
 
 
 def literal(text):
-    """Adjacent raw strings, because compilers limit the length of one."""
+    """Returns the text as adjacent raw strings of C++, because compilers limit the length of one string."""
     parts = [text[i:i + 8000] for i in range(0, len(text), 8000)]
     return "\n".join(f'R"~~({part})~~"' for part in parts)
 

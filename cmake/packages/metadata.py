@@ -33,10 +33,11 @@ def version():
 
 
 def epoch():
-    """Returns SOURCE_DATE_EPOCH, else the time of the last commit, else that of the release notes."""
+    """Returns SOURCE_DATE_EPOCH; else, in the source distribution of the Python package, the time of its file VERSION;
+    else the time of the last commit; else that of the release notes."""
     if "SOURCE_DATE_EPOCH" in os.environ:
         return int(os.environ["SOURCE_DATE_EPOCH"])
-    if os.path.exists(os.path.join(HERE, "VERSION")):  # in the source distribution of the Python package
+    if os.path.exists(os.path.join(HERE, "VERSION")):
         return int(os.path.getmtime(os.path.join(HERE, "VERSION")))
     commit = subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%ct"], capture_output=True, text=True, check=False)
     if commit.returncode == 0 and commit.stdout.strip():

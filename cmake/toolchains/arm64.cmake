@@ -17,7 +17,8 @@ if(POPRT_CROSS_ROOT)
   string(PREPEND pkg_config_folders ${POPRT_CROSS_ROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:)
 endif()
 set(ENV{PKG_CONFIG_LIBDIR} ${pkg_config_folders})
-# Runs tests, and programs that make files of the build. -L is the folder of the libraries of arm64, if they are not installed.
+# QEMU runs the tests, and the programs that make files of the build. -L is the folder of the libraries of arm64, if
+# they are not installed.
 find_program(POPRT_QEMU NAMES qemu-aarch64-static qemu-aarch64 HINTS ${POPRT_CROSS_ROOT}/usr/bin)
 if(POPRT_QEMU)
   set(CMAKE_CROSSCOMPILING_EMULATOR ${POPRT_QEMU})
