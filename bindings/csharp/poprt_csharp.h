@@ -23,13 +23,14 @@ inline void raise(poprt_error* error) {
   poprt_error_free(error);
 }
 
-// A queue of completed runs for the managed thread that completes their tasks, one for each
-// AppDomain. No native thread runs managed code: mono 6.8 may crash or hang if such a thread exists
-// when the process exits. Never freed, because library threads may still use it then.
+// A queue of completed runs for the managed thread that completes their tasks. Each AppDomain has
+// one. No native thread runs managed code: mono 6.8 may crash or hang if such a thread exists when
+// the process exits. The queue is never freed, because threads of the library may use it until the
+// process has ended.
 class Ended {
  public:
-  // A submitted run, or an element of a queue; `self` is the managed object. close() only waits for
-  // counted ones, because an element may never be consumed.
+  // A submitted run, or an element of a queue; `self` is the managed object. close() waits for
+  // objects that are `counted`. Elements are not, because they may never be consumed.
   struct Run {
     Ended* to = nullptr;
     int64_t self = 0;

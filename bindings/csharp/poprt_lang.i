@@ -150,8 +150,8 @@ static int64_t raw_ended_expect(int64_t ended, int64_t self, bool counted) {
   return poprt_csharp::ended(ended).expect(self, counted);
 }
 static void raw_ended_forget(int64_t ended, int64_t run) { poprt_csharp::ended(ended).forget(run); }
-// Blocks until the next run is complete and returns its object, or 0 after closing. One thread calls these three
-// functions.
+// Blocks until the next run is complete and returns its object, or 0 after raw_ended_close. The same thread calls
+// raw_ended_code and raw_ended_message for that run afterwards.
 static int64_t raw_ended_take(int64_t ended) {
   auto& from = poprt_csharp::ended(ended);
   return from.take() ? from.last().self : 0;

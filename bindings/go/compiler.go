@@ -26,7 +26,7 @@ const (
 	FastWinograd  // also F(4x4) where that is faster
 )
 
-// CompileOptions of the compiler; the zero value, or nil, is the default.
+// CompileOptions are the options of the compiler; the zero value, or nil, is the default.
 type CompileOptions struct {
 	// <options:compile> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 	// Shapes that fix the variable dimensions of inputs, by name. None given: the model's shapes. Since 0.1.
@@ -280,8 +280,8 @@ func Show(onnxPath string) (text string, err error) {
 	return text, err
 }
 
-// IOStatistics returns the number of inputs and outputs of an ONNX file for each type and shape, one line each.
-// Variable dimensions are 0. Since 1.0.
+// IOStatistics returns the number of inputs and outputs of an ONNX file for each type and shape, one line each. A
+// variable dimension has its name, or ? if it has none. Since 1.0.
 func IOStatistics(onnxPath string) (text string, err error) {
 	err = withCompiler(nil, func(c native.RawCompiler) error {
 		var failure uintptr

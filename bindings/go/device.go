@@ -20,7 +20,7 @@ func NewDeviceManager(deviceCount int) (*DeviceManager, error) {
 	return NewDeviceManagerWith(DeviceManagerOptions{DeviceCount: deviceCount})
 }
 
-// DeviceManagerOptions of [NewDeviceManagerWith]; the zero value uses the environment. Since 1.0.
+// DeviceManagerOptions are the options of [NewDeviceManagerWith]; the zero value uses the environment. Since 1.0.
 type DeviceManagerOptions struct {
 	DeviceCount int    // 0: POPRT_DEVICES, or 16384
 	Visible     string // ids of the visible devices, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all
@@ -75,17 +75,17 @@ func (m *DeviceManager) SpecificDevice(id int64) (*Device, error) {
 	})
 }
 
-// DeviceRequest contains the requirements of [DeviceManager.Acquire]. Zero means any.
+// DeviceRequest contains the requirements of [DeviceManager.Acquire]. The zero value accepts any free device.
 type DeviceRequest struct {
 	NumIPUs       int64       // 0: 1, or the number that the executable needs
 	MinTiles      int64       // of each IPU
 	IPUVersion    int         // 0: any; 21 is a C600 IPU
 	RemoteBuffers bool        // whether remote buffers are needed
-	Executable    *Executable // the executable to run
+	Executable    *Executable // the executable that the device must fit; nil: any
 	ID            *int64      // its id; nil: any
 
-	Wait  time.Duration // waiting time while all suitable devices are busy; negative: until one is free
-	Sleep time.Duration // between two checks of devices that other processes use; 0: 15 s
+	Wait  time.Duration // waiting time while all suitable devices are busy; 0: none; negative: until one is free
+	Sleep time.Duration // the time between two checks of devices that other processes use; 0: 15 s
 }
 
 // The numbers of poprt/device.h.

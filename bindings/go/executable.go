@@ -35,7 +35,7 @@ func Open(path string) (*Executable, error) {
 	return newExecutable(native.RawExecutableOpen_file(path, &err), err)
 }
 
-// OpenOptions of [OpenFiles]; the zero value is the default.
+// OpenOptions are the options of [OpenFiles]; the zero value is the default.
 type OpenOptions struct {
 	IgnorePackageHash bool   // also open executables that another version compiled
 	Executable        string // its name if there are several
@@ -55,7 +55,7 @@ func OpenFiles(paths []string, options OpenOptions) (*Executable, error) {
 }
 
 // FuseExecutables makes one executable of several: inputs and outputs of the first are called graph0/NAME, of the
-// second graph1/NAME and so on. Equal weights are stored once. A [Runner] selects the one by the names of a request.
+// second graph1/NAME and so on. Equal weights are stored once. A [Runner] selects the model by the names of a request.
 // Errors: InvalidArgument (none, too many, or one that is fused, has several shapes, replicas, a feed or another number
 // of batches per step), FailedPrecondition (one has no shape that was compiled ahead), Unimplemented (several IPUs with
 // load or save programs), ResourceExhausted. Since 1.0.

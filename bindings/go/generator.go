@@ -10,7 +10,7 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// GeneratorOptions of [NewGenerator]; a zero is the default. Since 1.0.
+// GeneratorOptions are the options of [NewGenerator]; zero means the default. Since 1.0.
 type GeneratorOptions struct {
 	MaxLength     int64 // the most tokens of a text, including its prompt; 0: the context of the model, at most 2048
 	Slots         int64 // sequences that one step computes together; 0: 1
@@ -72,7 +72,7 @@ func (g *Generator) NewSequence(prompt ...int64) (*Sequence, error) {
 		native.DeleteRawSequence(raw)
 		unwatch(id)
 	})
-	closed := s.closed // the handle does not keep the sequence
+	closed := s.closed // the finalizer of the handle would not run if its functions referred to the sequence
 	s.h.interrupt = func(raw native.RawSequence) {
 		raw.Cancel()
 		close(closed)
@@ -135,7 +135,7 @@ func unwatch(id int64) {
 	delete(calls.progress, id)
 }
 
-// report tells a sequence of its progress, unless it was freed.
+// report notifies a sequence of its progress, unless it was freed.
 func report(id int64) {
 	calls.Lock()
 	progress := calls.progress[id]

@@ -40,7 +40,7 @@ type PopEFAnchor struct {
 	IsPerReplica bool    // the first dimension is the replication factor
 }
 
-// PopEFOption of [PopEFMetadata].
+// PopEFOption is an option of the engine or of the device in [PopEFMetadata].
 type PopEFOption struct {
 	Name, Value string
 }

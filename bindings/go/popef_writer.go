@@ -17,7 +17,7 @@ type PopEFWriter struct {
 	h     *handle[*rawPopEFWriter]
 }
 
-// rawPopEFWriter has the active blob: both are released together.
+// rawPopEFWriter contains the writers of the file and of the active blob, which are released together.
 type rawPopEFWriter struct {
 	file native.RawPopefWriter
 	blob native.RawPopefBlobWriter // nil: none was begun
@@ -81,7 +81,7 @@ func NewPopEFWriter(stream io.Writer) (*PopEFWriter, error) {
 	})}, nil
 }
 
-// use calls with the raw writer, one goroutine at a time.
+// use calls what with the raw writer, for one goroutine at a time.
 func (w *PopEFWriter) use(what func(*rawPopEFWriter) error) error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -9,11 +9,12 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// QueueOptions of [Session.NewQueueManager]; the zero value, or nil, is the default.
+// QueueOptions are the options of [Session.NewQueueManager]; the zero value, or nil, is the default.
 type QueueOptions struct {
 	Buffers int // elements that fit into a queue, rounded up to a power of two; 0: 16
-	// OnTimeout is called repeatedly on the running goroutine when a run has waited for an input for Timeout. It may
-	// enqueue to the queue, for example padding. If it panics, the session is stopped and the run panics.
+	// OnTimeout is called repeatedly on the running goroutine when a run has waited for an input for Timeout; with a
+	// Timeout of 0, it is never called. It may enqueue to the queue, for example padding. If it panics, the session is
+	// stopped and the run panics.
 	Timeout     time.Duration
 	OnTimeout   func(queue *Queue)
 	UserAnchors AnchorPredicate // selects the anchors with a queue; nil: those that the caller must serve
@@ -181,7 +182,7 @@ func (m *QueueManager) FlushAll() error {
 	})
 }
 
-// DisconnectAll does the same permanently: nothing can be enqueued afterwards, and runs find no data.
+// DisconnectAll does the same as FlushAll, but permanently: nothing can be enqueued afterwards, and runs find no data.
 func (m *QueueManager) DisconnectAll() error {
 	return m.call(func(raw native.RawQueueManager) uintptr {
 		raw.Disconnect_all()
@@ -241,8 +242,8 @@ type Queued struct {
 // dimensions of the shape of [Shaped] must be those of the anchor after the first: [1 4] and [6 4] for [2 4]. The slice
 // is used in place and kept alive. Enqueue waits while the queue is full. The element arrives on done when its memory
 // is free again, also if it could not be enqueued: InvalidArgument (another type or shape, an empty slice), Cancelled
-// (disconnected, or full while the session was stopped), ErrClosed. The goroutine that runs programs sends it, so done
-// must have capacity. A nil done is replaced by a new channel.
+// (disconnected, or full while the session was stopped), ErrClosed. The goroutine that runs programs, flushes or closes
+// sends it, so done must have capacity. A nil done is replaced by a new channel.
 func (q *Queue) Enqueue(memory Tensor, done chan *Queued) *Queued {
 	if done == nil {
 		done = make(chan *Queued, 1)

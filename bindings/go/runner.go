@@ -14,7 +14,7 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// RunnerOptions of [NewRunner]; the zero value, or nil, is the default.
+// RunnerOptions are the options of [NewRunner]; the zero value, or nil, is the default.
 type RunnerOptions struct {
 	// <options:runner> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 	// Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or all CPUs. Since
@@ -462,7 +462,7 @@ func (o RequestOptions) fill(raw native.RawRequestOptions) {
 // Binding is memory for runs of one runner.
 type Binding struct {
 	runner          *Runner
-	table           []int64 // of each input, then of each output, in the format of entries()
+	table           []int64 // the numbers of each input, then of each output, in the format of entries()
 	inputs, outputs int
 	keep            []unsafe.Pointer // keeps the slices alive: memory on Go's heap does not move
 	pins            pins

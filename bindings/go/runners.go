@@ -22,7 +22,7 @@ const (
 	FirstFit                      // into the first row with space
 )
 
-// PackOptions of [NewPackRunner].
+// PackOptions are the options of [NewPackRunner].
 type PackOptions struct {
 	DynamicInput      string        // the input of variable length; "": as recorded in the model, the mask, or the first input
 	Timeout           time.Duration // from the first item of a pack until its submission, whole microseconds; must be set

@@ -69,7 +69,7 @@ func View[T Element](data []byte) []T {
 // discarded. It is called once for each anchor while a session or its queues are created. Programs are PopEF's indices.
 type AnchorPredicate func(name string, output bool, programs []uint32) bool
 
-// SessionOptions of [NewSession]; the zero value, or nil, is the default.
+// SessionOptions are the options of [NewSession]; the zero value, or nil, is the default.
 type SessionOptions struct {
 	// <options:session> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 	// Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or all CPUs. Since
@@ -135,7 +135,7 @@ type Session struct {
 
 	targets  *native.Targets
 	running  sync.Mutex // locked during a run, so that it receives the errors of its handlers
-	changing sync.Mutex // protects the next three fields
+	changing sync.Mutex // protects the next two fields
 	numbers  map[string]int64
 	queues   *QueueManager
 

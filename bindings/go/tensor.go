@@ -211,8 +211,8 @@ func (t Tensor) endsAs(shape []int64) bool {
 
 func shapeText(shape []int64) string { return strings.ReplaceAll(fmt.Sprint(shape), " ", ",") }
 
-// entries appends index, address, bytes, type, rank and shape of each tensor. The library reports missing and duplicate
-// tensors, and wrong sizes and shapes.
+// entries appends index, address, bytes, type, rank and shape of each tensor to the table. The library reports missing
+// and duplicate tensors, and wrong sizes and shapes.
 func entries(table []int64, keep []unsafe.Pointer, kind string, anchors []Anchor, tensors []Tensor) ([]int64,
 	[]unsafe.Pointer, error) {
 	for _, t := range tensors {

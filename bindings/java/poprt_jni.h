@@ -63,7 +63,7 @@ inline bool read_text(JNIEnv* env, jbyteArray from, std::string& to) {
   return true;
 }
 
-// A long[], on the stack unless it is long.
+// The elements of a long[], on the stack if there are at most kFew.
 class Longs {
  public:
   // Returns null with an exception pending.
@@ -214,7 +214,8 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
   return complete && load_session(env) ? JNI_VERSION_1_8 : JNI_ERR;
 }
 
-// The class loader is collected. Another one may load the library again.
+// Called when the class loader of the library was collected. Another one may load the library
+// again.
 extern "C" JNIEXPORT void JNICALL JNI_OnUnload(JavaVM* vm, void*) {
   void* found = nullptr;
   if (vm->GetEnv(&found, JNI_VERSION_1_8) != JNI_OK) return;

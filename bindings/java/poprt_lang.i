@@ -103,14 +103,14 @@
 %inline %{
 static int64_t raw_buffer_address(void* nio_buffer) { return poprt_shim::address(nio_buffer); }
 
-// Keeps a RawCallbacks for the functions below.
+// Returns the address of a global reference to a RawCallbacks, which is the user data of the functions below.
 static int64_t raw_callback(jobject callback) { return poprt_shim::address(callback); }
 static void raw_free_callback(int64_t callback) {
   if (callback) poprt_jni::env()->DeleteGlobalRef(static_cast<jobject>(poprt_shim::pointer(callback)));
 }
-// A callback of sessions, by RawTargets' number; its user data is a number there.
+// Returns the callback of sessions with a number of RawTargets. Its user data is the number of a target.
 static int64_t raw_session_fn(int32_t which) { return poprt_jni::session_fn(which); }
-// The function that is called when an element or a run is done. It frees the callback afterwards.
+// Returns the function that is called when an element or a run is done. It frees the RawCallbacks afterwards.
 static int64_t raw_done_fn() {
   return poprt_shim::address(reinterpret_cast<const void*>(&poprt_jni::done));
 }
@@ -120,7 +120,7 @@ static int64_t raw_write_fn() {
 static int64_t raw_read_fn() {
   return poprt_shim::address(reinterpret_cast<const void*>(&poprt_jni::read));
 }
-// Frees the callback.
+// Returns the function that frees the RawCallbacks of a source.
 static int64_t raw_release_fn() {
   return poprt_shim::address(reinterpret_cast<const void*>(&poprt_jni::release));
 }

@@ -13,10 +13,10 @@ inline JNIEnv* env();
 inline void clear(JNIEnv* env);
 inline jbyteArray bytes(JNIEnv* env, const char* data, size_t size);
 
-// A class of the package during a call from the library, or null without its class loader.
-// References to the classes are weak, because a class loader that has loaded a native library is
-// collected, and its library unloaded, only without other references to its classes. Another class
-// loader can load the library afterwards.
+// A class of the package during a call from the library, or null if its class loader was collected.
+// The global references to the classes are weak, because strong ones would keep their class loader,
+// and with it this library, from being unloaded. Another class loader can load the library
+// afterwards.
 class Class {
  public:
   Class(JNIEnv* env, jweak of) : env_(env), class_(static_cast<jclass>(env->NewLocalRef(of))) {}

@@ -2,9 +2,10 @@
 
 Usage: package.py --build BUILD_FOLDER --out FOLDER [--cmake CMAKE]
 
-The wheel contains all parts that a Linux system lacks. One wheel is for CPython 3.9 and newer, and for the C libraries
-in its name. The sdist contains SWIG's wrapper and needs a C++ compiler, Python.h, pkg-config and libpoprt-dev. It is
-a PEP 517 tree with build_backend.py as its backend. The same build makes the same bytes."""
+The wheel contains all parts that a Linux system lacks. One wheel is for CPython 3.9 and newer, and for systems whose
+glibc is at least as new as the one in the name of the wheel. The sdist contains SWIG's wrapper and needs a C++
+compiler, Python.h, pkg-config and libpoprt-dev. It is a PEP 517 tree with build_backend.py as its backend. The same
+build makes the same bytes."""
 
 import argparse
 import base64
@@ -21,7 +22,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(ROOT, "cmake/packages"))  # in the folder of this file in the sdist
+sys.path.insert(0, os.path.join(ROOT, "cmake/packages"))  # the sdist has these modules in the folder of this file
 import archive  # noqa: E402
 import metadata  # noqa: E402
 

@@ -118,7 +118,7 @@ struct poprt_python_loop {};
 %nothread raw_source_release_fn;
 %nothread raw_source;
 %inline %{
-// A dict from code to exception class.
+// `classes` is a dict from code to exception class.
 static void raw_set_exceptions(PyObject* classes) { poprt_python::exceptions = Py_NewRef(classes); }
 
 // See poprt_python.h.
@@ -142,7 +142,7 @@ static poprt_python_bound* raw_bind(raw_runner* runner, PyObject* inputs, PyObje
   return bound.release();
 }
 
-// Options: null for the defaults.
+// Null `options` mean the defaults.
 static PyObject* raw_execute(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types,
                              const raw_request_options* options) {
   poprt_python::Memory memory;
@@ -155,7 +155,7 @@ static PyObject* raw_execute_bound(raw_runner* runner, const poprt_python_bound*
 }
 
 // Calls `callback` once, with None or an exception, on a thread of the runner. `owner` is the
-// object that frees the runner. Options: null for the defaults.
+// object that frees the runner. Null `options` mean the defaults.
 static poprt_python_run* raw_execute_async(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types,
                                            const raw_request_options* options, PyObject* callback, PyObject* owner) {
   auto bound = std::make_shared<poprt_python_bound>();

@@ -73,8 +73,9 @@ inline void raise(poprt_error* error) {
   PyErr_Restore(type, value, trace);
 }
 
-// Converts an object without a buffer to one with a buffer. Called with the object, "input", "bound
-// input" or "output", and the anchor's name and dtype. Raises an error for objects that it cannot
+// Converts an object without a buffer, or with integers of another width than the anchor's, to one
+// with a buffer. Called with the object, "input", "bound input" or "output", the anchor's name and
+// dtype, and the error of borrowing the buffer or None. Raises an error for objects that it cannot
 // convert. Set by poprt._convert.
 inline PyObject* converter = nullptr;
 
@@ -207,7 +208,8 @@ class Memory {
     return false;
   }
 
-  // The same for an object without a buffer.
+  // Converts an object without a buffer, for which borrow() has set an exception, and appends the
+  // buffer of the result to views_.
   bool convert(PyObject* value, const char* name, poprt_dtype dtype, bool writable) {
     if (!converter || !PyErr_ExceptionMatches(PyExc_Exception)) return false;
     PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
@@ -387,7 +389,8 @@ class poprt_python_ended {
   // Returns false if the loop is closed. Allocates nothing, because a thread of the library calls
   // it and cannot report an error.
   inline bool add(poprt_python_run* run);
-  // Finish the completed runs, in the order of their completion; end() for a loop that is closed.
+  // take() and end() finish the completed runs in the order of their completion. end() is for a
+  // loop that is closed.
   inline void take();
   inline void end();
 
@@ -401,7 +404,7 @@ class poprt_python_ended {
   bool closed_ = false;
 };
 
-// The event loop's part.
+// The object of an event loop in Python, whose completed runs are in `ended`.
 struct poprt_python_loop {
   std::shared_ptr<poprt_python_ended> ended = std::make_shared<poprt_python_ended>();
 };
@@ -538,7 +541,7 @@ inline void poprt_python_ended::finish(poprt_python_run* first, bool listened) {
 
 namespace poprt_python {
 
-// A call that waits, with options.
+// Runs with options and waits until the run is done.
 inline poprt_error* execute_with(poprt_runner* runner, const Memory& memory,
                                  raw_request_options options) {
   options.at_once = 1;
@@ -600,8 +603,9 @@ inline std::string type_text(poprt_dtype dtype, const int64_t* shape, size_t ran
   return text + (rank ? "]" : "[]");
 }
 
-// Returns whether an output of that shape may be used for `made`: equal shapes, or the same number
-// of whole batches in another form with the same size.
+// Returns whether the output `given` may be used for `made`: if the shapes are equal, or if the
+// sizes are equal and the shape is one number followed by the shape of the anchor, with or without
+// the first dimension of the anchor.
 inline bool same_batches(const poprt_tensor& given, const poprt_tensor& made,
                          const poprt_anchor* anchor) {
   const auto equal = [](const int64_t* a, size_t rank, const int64_t* b, size_t other) {

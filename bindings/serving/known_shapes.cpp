@@ -5,7 +5,7 @@
 namespace poprt::serving {
 namespace {
 
-constexpr size_t kDefaultShapes = 16;  // of max_shapes
+constexpr size_t kDefaultShapes = 16;  // the default of max_shapes
 
 }  // namespace
 

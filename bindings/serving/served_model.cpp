@@ -123,7 +123,7 @@ Executable load_onnx(const std::string& file, const LoadOptions& options) {
   poprt_compile_options compile = {};
   compile.struct_size = sizeof compile;
   for (const auto& [name, value] : options.compile_options)
-    if (name == "shapes")  // has no name in the command line of poprt
+    if (name == "shapes")  // a field that is no option by name, because command poprt lacks it
       compile.shapes = value.c_str();
     else
       by_name.push_back({name.c_str(), value.c_str()});
@@ -174,8 +174,8 @@ void rename(std::vector<TensorSpec>& specs, const std::string& anchor, const std
     if (spec.anchor == anchor) spec.name = name, found = true;
 }
 
-// Replaces every size that varies by -1. `entries` contains an object for each anchor, from the
-// blob.
+// Replaces every size that varies by -1. `entries` contains an object for each anchor. It is a part
+// of the blob kVariantsBlob.
 void open_dimensions(TensorSpec& spec, const Json& entries) {
   const auto entry = entries.find(spec.anchor);
   if (entry == entries.end()) return;

@@ -23,7 +23,7 @@ inline constexpr int64_t kAnySize = INT64_MAX;
 struct TensorSpec {
   std::string name;            // for clients: that of name_map.json, else the anchor's
   std::string anchor;          // in the executable
-  poprt_dtype dtype = 0;       // has a datatype_name()
+  poprt_dtype dtype = 0;       // a type for which datatype_name() is not null
   std::vector<int64_t> shape;  // -1: of any size up to a limit, or a size that depends on data
   std::vector<int64_t> limit;  // the largest sizes; kAnySize where shapes are compiled on demand
 };
@@ -54,7 +54,7 @@ poprt_dtype datatype_of(const std::string& name);
 // The value of an option, or "".
 std::string option_of(const LoadOptions& options, const std::string& name);
 
-// "[2,-1,8]".
+// Returns a text such as "[2,-1,8]".
 std::string shape_text(const std::vector<int64_t>& shape);
 
 // The number of bytes of a dense tensor. Throws Error (invalid_argument) if a dimension is negative

@@ -6,7 +6,7 @@ POPRT_HANDLE(raw_sequence, RawSequence)
 %newobject raw_generator::create;
 %newobject raw_generator::new_sequence;
 %extend raw_generator {
-  // A number that is 0 is the default.
+  // A number of 0, or an empty text, means the default.
   static raw_generator* create(const char* path, int64_t max_length, int64_t slots, int64_t prefill,
                                int32_t threads, bool reuse_prefixes, int64_t encoder_length,
                                const char* states, const char* cache_precision,

@@ -120,7 +120,7 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
   poprt_result parse_bytes(int64_t address, int64_t bytes) {
     return poprt_popef_reader_parse_bytes($self, poprt_shim::pointer(address), static_cast<size_t>(bytes));
   }
-  // The functions of poprt_popef_source. `release_fn` is called once, also if this call fails.
+  // These are the functions of poprt_popef_source. `release_fn` is called once, also if this call fails.
   poprt_result parse_source(int64_t size, int64_t read_fn, int64_t release_fn, int64_t user_data) {
     return poprt_shim::parse_source($self, size, read_fn, release_fn, user_data);
   }
@@ -164,14 +164,14 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
   }
 }
 
-// Remains valid without its owner.
+// A payload remains valid without its owner.
 %extend raw_popef_payload {
   ~raw_popef_payload() { poprt_popef_payload_free($self); }
   int64_t address() { return poprt_shim::address(poprt_popef_payload_data($self)); }
   int64_t bytes() { return static_cast<int64_t>(poprt_popef_payload_size($self)); }
 }
 
-// Remains valid without the reader. An empty name of the executable means the only one.
+// A model remains valid without its reader. An empty name of the executable means the only one.
 %newobject raw_popef_model::create;
 %extend raw_popef_model {
   static raw_popef_model* create(const raw_popef_reader* reader, const char* executable, poprt_result* error) {
@@ -185,7 +185,7 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
   const raw_popef_blob* blob(int32_t type, int64_t index) {
     return poprt_popef_model_blob($self, type, static_cast<size_t>(index));
   }
-  // Indices of the metadata's anchors.
+  // The user anchors of a type, as indices of anchors of the metadata.
   int64_t user_anchor_count(int32_t type) {
     return static_cast<int64_t>(poprt_shim::user_anchor_count($self, type));
   }
@@ -251,7 +251,7 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
                                               poprt_shim::pointer(user_data), &made);
     return made;
   }
-  // Without close nothing is written.
+  // Without close(), the file is not written.
   ~raw_popef_writer() { poprt_popef_writer_free($self); }
   poprt_result close() { return poprt_popef_writer_close($self); }
   poprt_result add_metadata(const raw_popef_metadata& metadata) {

@@ -245,13 +245,13 @@ POPRT_HANDLE(raw_log, RawLog)
   void set_variable_weights(bool on) { $self->options.variable_weights = on; }
   void set_strict(bool on) { $self->options.strict = on; }
   void set_embed_source(bool on) { $self->options.embed_source = on; }
-  // poprt_progress_fn and poprt_pass_fn, 0 for none; called on the compiling thread.
+  // The functions are a poprt_progress_fn and a poprt_pass_fn, or 0 for none. They are called on the compiling thread.
   void set_callbacks(int64_t progress_fn, int64_t after_pass_fn, int64_t user_data) {
     $self->options.progress = poprt_shim::function<poprt_progress_fn>(progress_fn);
     $self->options.after_pass = poprt_shim::function<poprt_pass_fn>(after_pass_fn);
     $self->options.user_data = poprt_shim::pointer(user_data);
   }
-  // poprt_stop_fn, which gets the same user data.
+  // `stop_fn` is a poprt_stop_fn, which receives the user data of set_callbacks().
   void set_stop(int64_t stop_fn) { $self->options.stop = poprt_shim::function<poprt_stop_fn>(stop_fn); }
 }
 
@@ -568,7 +568,7 @@ struct raw_request_options {
 %extend raw_bindings {
   raw_bindings() { return new raw_bindings; }
   ~raw_bindings() { delete $self; }
-  // Sets the replica of runs; -1: any.
+  // Sets the replica of runs; -1 means any.
   void set_replica(int64_t replica) { $self->replica = replica; }
   void set_input(const char* name, int64_t address, int64_t bytes) {
     $self->set($self->inputs, name, 0, poprt_shim::pointer(address), bytes);
@@ -588,7 +588,7 @@ struct raw_request_options {
 %extend raw_tensors {
   raw_tensors() { return new raw_tensors; }
   ~raw_tensors() { delete $self; }
-  // dtype 0: bytes of any type and shape.
+  // With dtype 0, the memory is bytes of any type and shape.
   void add(const char* name, int64_t address, int64_t bytes, int32_t dtype, poprt_values values, int64_t rank) {
     $self->add(name, poprt_shim::pointer(address), bytes, dtype, values, rank);
   }
@@ -729,7 +729,7 @@ struct raw_counters {
   }
   void stop() { poprt_runner_stop($self); }
   // </functions:runner>
-  // -1: of all replicas.
+  // Returns the counters of one replica, or for -1 those of all replicas together.
   raw_counters* counters(int64_t replica, poprt_result* error) {
     auto* made = new raw_counters;
     *error = poprt_runner_get_counters($self, replica, made);
@@ -790,7 +790,7 @@ static poprt_text raw_popef_dump(const char* path, int32_t format, poprt_result*
   *error = poprt_popef_dump(path, format, &text);
   return text;
 }
-// If the executable is "", it is any.
+// If `executable` is "", the tensor may belong to any executable.
 static poprt_result raw_popef_export_tensor(const char* path, const char* name, const char* executable,
                                             const char* npy_path) {
   return poprt_popef_export_tensor(path, name, poprt_shim::or_null(executable), npy_path);
@@ -800,7 +800,7 @@ static poprt_result raw_popef_export_feed(const char* path, const char* name, co
   return poprt_popef_export_feed(path, name, poprt_shim::or_null(executable), npy_path);
 }
 
-// If the folder is "", it is the default one.
+// If `folder` is "", the default folder is used.
 static poprt_text raw_telemetry_read(const char* folder, poprt_result* error) {
   poprt_string* text = nullptr;
   *error = poprt_telemetry_read(poprt_shim::or_null(folder), &text);

@@ -154,7 +154,8 @@ struct raw_tensors {
 };
 
 // Called once, when the run is over, on a thread of the runner or, when the run failed early, on
-// the thread that submitted it. `message` is "" for code 0, and is the callee's until it returns.
+// the thread that submitted it. `message` is "" for code 0, and is valid until the function
+// returns.
 using poprt_run_done_fn = void (*)(int32_t code, const char* message, void* user_data);
 
 // An asynchronous run, owned by the language's object and by the pending callback.
@@ -172,8 +173,8 @@ struct raw_run {
     delete this;
   }
 
-  // The message of a failure belongs to the request and needs the handle, so the second of both to
-  // complete reports it.
+  // The message of a failure belongs to the request, whose handle the submission stores. Therefore
+  // the later one of the callback and the submission reports the failure.
   void notify_failure() {
     poprt_error* error = poprt_request_wait(request, 0);
     done(code, poprt_error_message(error), user_data);

@@ -10,14 +10,14 @@ POPRT_HANDLE(raw_host_concats, RawHostConcats)
   void set_max_valid_num(int64_t items) {
     $self->options.max_valid_num = static_cast<uint64_t>(items);
   }
-  // "" as a name: none.
+  // An empty name means that there is no such input.
   void set_inputs(const char* dynamic_input, const char* unpack_info, const char* mask) {
     $self->dynamic_input_name = dynamic_input;
     $self->unpack_info_input_name = unpack_info;
     $self->mask_name = mask;
   }
   void add_dynamic(const char* name) { $self->dynamic_group.add(name); }
-  // 0: next fit, 1: first fit.
+  // 0 means next fit, 1 means first fit.
   void set_algorithm(int32_t algorithm) { $self->options.algorithm = algorithm; }
   void set_data_across_rows(bool on) { $self->options.disable_data_across_rows = !on; }
   void set_compile_batch_size(int64_t rows) { $self->options.compile_batch_size = rows; }
@@ -31,7 +31,7 @@ POPRT_HANDLE(raw_host_concats, RawHostConcats)
 %extend raw_host_concats {
   raw_host_concats() { return new raw_host_concats; }
   ~raw_host_concats() { delete $self; }
-  // The following calls describe its parts.
+  // Begins the description of a joined tensor, to which the following calls add.
   void add(const char* tensor) { $self->begin(tensor); }
   void add_input(const char* name) { $self->add_input(name); }
   // The expected shape of the joined tensor, which is checked.
@@ -65,7 +65,7 @@ POPRT_HANDLE(raw_host_concats, RawHostConcats)
     *error = poprt_pack_runner_create(executable, &all, &made);
     return made;
   }
-  // Without concats, those of the executable are used.
+  // Without concats, the configuration of the executable is used.
   static raw_runner* create_host_concat(const raw_executable* executable,
                                         const raw_runner_options* options,
                                         const raw_host_concats& concats, poprt_result* error) {
@@ -79,7 +79,7 @@ POPRT_HANDLE(raw_host_concats, RawHostConcats)
     *error = poprt_host_concat_runner_create(executable, &all, &made);
     return made;
   }
-  // Only for a light runner; others fail, and have no model inputs.
+  // These functions are for light runners. Other runners fail, and have no model inputs.
   poprt_result light_reload() { return poprt_light_runner_reload($self); }
   poprt_result light_set_input(const char* name, int64_t address, int64_t bytes) {
     return poprt_light_runner_set_input_anchor($self, name, poprt_shim::pointer(address),

@@ -21,7 +21,7 @@ POPRT_HANDLE(raw_queue, RawQueue)
     $self->options.wait_timeout_ns = timeout_ns;
     $self->options.wait_sleep_ns = sleep_ns;
   }
-  // A poprt_anchor_predicate_fn, called only while the session is made.
+  // `predicate_fn` is a poprt_anchor_predicate_fn, which is called only while the session is made.
   void set_predicate(int64_t predicate_fn, int64_t user_data) {
     $self->predicate = poprt_shim::function<poprt_anchor_predicate_fn>(predicate_fn);
     $self->predicate_data = poprt_shim::pointer(user_data);
@@ -31,7 +31,7 @@ POPRT_HANDLE(raw_queue, RawQueue)
 %extend raw_queue_options {
   raw_queue_options() { return new raw_queue_options; }
   ~raw_queue_options() { delete $self; }
-  // Negative is refused when the queues are made.
+  // A negative number is refused when the queues are made.
   void set_buffers(int64_t buffers) { $self->options.buffers = static_cast<size_t>(buffers); }
   // `timeout_fn` is a raw_timeout_fn, called while the session exists and has these queues.
   void set_timeout(int64_t timeout_ns, int64_t timeout_fn, int64_t user_data) {
@@ -39,7 +39,7 @@ POPRT_HANDLE(raw_queue, RawQueue)
     $self->timeout = poprt_shim::function<raw_timeout_fn>(timeout_fn);
     $self->timeout_data = poprt_shim::pointer(user_data);
   }
-  // A poprt_anchor_predicate_fn, called only while the queues are made.
+  // `predicate_fn` is a poprt_anchor_predicate_fn, which is called only while the queues are made.
   void set_predicate(int64_t predicate_fn, int64_t user_data) {
     $self->predicate = poprt_shim::function<poprt_anchor_predicate_fn>(predicate_fn);
     $self->predicate_data = poprt_shim::pointer(user_data);
@@ -64,8 +64,8 @@ POPRT_HANDLE(raw_queue, RawQueue)
   bool is_loaded() { return poprt_session_is_loaded($self->session) != 0; }
   void stop() { poprt_session_stop($self->session); }
 
-  // Functions of poprt_stream_callbacks. Without fetch_fn, the handler is removed. The session uses `user_data` until
-  // another handler is set, or until it is freed.
+  // These are the functions of poprt_stream_callbacks. Without fetch_fn, the handler is removed. The session uses
+  // `user_data` until another handler is set, or until it is freed.
   poprt_result set_input_handler(const char* name, int64_t prefetch_fn, int64_t fetch_fn,
                                  int64_t complete_fn, int64_t invalidate_fn, int64_t interrupt_fn,
                                  int64_t user_data) {

@@ -46,7 +46,7 @@ struct InstanceState::Pending {
   std::unique_ptr<Request> request;
   Times times;
   std::vector<Scratch> copies;  // inputs of several buffers, and outputs that are not requested
-  serving::Outputs outputs;     // with several shapes
+  serving::Outputs outputs;     // for a model of another kind than fixed
   serving::Request handle;
   poprt_error_code code = POPRT_OK;
   std::atomic<int> ended{0};  // how many of the two threads have finished
@@ -143,7 +143,7 @@ void InstanceState::execute(std::span<TRITONBACKEND_Request*> requests) {
   }
   const bool batch = model_.max_batch() > 0;
   for (size_t first = 0; first < accepted.size();) {
-    // Earlier requests took long.
+    // The client may have cancelled the request, or it may be late, because earlier ones took long.
     if (const auto error = attempt([&] { accepted[first]->check_wanted(); })) {
       finish(*accepted[first++], &*error, {begin, begin, begin});
       continue;
@@ -196,8 +196,8 @@ void InstanceState::run_later(Group group, serving::KnownShapes::Key key, Times 
   later_->add([this, waiting] { run_waiting(*waiting); });
 }
 
-// Waits for the compilation, and runs the requests that still wait. Reads no memory of requests
-// before, because they may have ended.
+// Waits for the compilation, and runs the requests that still wait. Until the compilation has
+// ended, it reads no memory of requests, because they may end meanwhile.
 void InstanceState::run_waiting(Waiting& waiting) {
   const auto error = attempt([&] {
     if (!waiting.shapes.empty() && !waiting.is_empty())

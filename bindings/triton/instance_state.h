@@ -70,7 +70,8 @@ class InstanceState : public Instance {
   // Returns whether all requests succeeded.
   bool run_group(Group group, Times times, std::vector<Scratch>& inputs);
   bool may_compile(Group group, serving::KnownShapes::Key& key) const;
-  // Answers the requests when their shape is compiled; those whose time limit ends before, then.
+  // Answers the requests when their shape is compiled. A request whose time limit ends earlier is
+  // answered at that time.
   void run_later(Group group, serving::KnownShapes::Key key, Times times);
   void run_waiting(Waiting& waiting);
   std::string shapes_text(Group group) const;

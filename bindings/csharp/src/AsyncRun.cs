@@ -27,7 +27,7 @@ namespace Poprt
             RawRequestOptions options)
         {
             bool held = false;
-            RawRunner.getCPtr(runner).DangerousAddRef(ref held); // until it is done
+            RawRunner.getCPtr(runner).DangerousAddRef(ref held); // Release ends this reference
             var me = new AsyncRun(runner);
             GCHandle self = default(GCHandle);
             long expected = 0;
@@ -75,7 +75,7 @@ namespace Poprt
         }
 
         /// <summary>Cancels the run if it has not begun. The native call is made without the lock, because it calls
-        /// back. The SafeHandle keeps the run.</summary>
+        /// back. The SafeHandle keeps the run alive during the call.</summary>
         private void Cancel(CancellationToken cancellation)
         {
             try

@@ -25,7 +25,7 @@ namespace Poprt
 
         ~Pin()
         {
-            memory.Dispose(); // it was not released
+            memory.Dispose(); // not all users have called Release
         }
 
         internal void Acquire()
@@ -196,8 +196,8 @@ namespace Poprt
                     all = new Pin[pins.Count];
                     pins.Values.CopyTo(all, 0);
                 }
-                // A handle that is closed while a call begins is an error of the call, after which Mono does not
-                // release the other handles of the call.
+                // If a handle is closed while a native call begins, the call fails, and Mono then does not release the
+                // other handles of the call. This reference keeps the handle open.
                 bool held = false;
                 RawBindings.getCPtr(Raw).DangerousAddRef(ref held);
                 foreach (Pin pin in all) pin.Acquire();

@@ -9,14 +9,14 @@ namespace Poprt
         private readonly RawDeviceManager raw;
 
         /// <summary>Creates a manager of the first devices.</summary>
-        /// <param name="deviceCount">Their number; 0: POPRT_DEVICES, or 16384.</param>
+        /// <param name="deviceCount">The number of devices; 0: POPRT_DEVICES, or 16384.</param>
         /// <exception cref="PoprtException">InvalidArgument: outside 0 to 1048576.</exception>
         public DeviceManager(int deviceCount = 0) : this(deviceCount, "")
         {
         }
 
         /// <summary>Creates a manager of selected devices. Since 1.0.</summary>
-        /// <param name="deviceCount">Number of devices; 0: POPRT_DEVICES, or 16384.</param>
+        /// <param name="deviceCount">The number of devices; 0: POPRT_DEVICES, or 16384.</param>
         /// <param name="visible">Numbers of the visible devices, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or
         /// all.</param>
         /// <param name="shared">"1" or an absolute folder: shared with the processes that use the same value; "0": not
@@ -81,9 +81,9 @@ namespace Poprt
 
         /// <summary>Creates an IPU model: a separate device that is never busy. Results are those of any
         /// device.</summary>
-        /// <param name="numIpus">Its IPUs.</param>
+        /// <param name="numIpus">The number of its IPUs.</param>
         /// <param name="ipuVersion">1, 2 or 21; 0: 2.</param>
-        /// <param name="tilesPerIpu">0: the number of the version.</param>
+        /// <param name="tilesPerIpu">The number of tiles of each IPU; 0: that of the version.</param>
         /// <exception cref="PoprtException">InvalidArgument: another version or count.</exception>
         public Device CreateIpuModelDevice(long numIpus = 1, int ipuVersion = 0, long tilesPerIpu = 0)
         {
@@ -104,7 +104,7 @@ namespace Poprt
         }
     }
 
-    /// <summary>Requirements for a device. Zero and null mean any.</summary>
+    /// <summary>Requirements for a device; see <see cref="DeviceManager.Acquire"/>.</summary>
     public sealed class DeviceRequest
     {
         private const int WaitWithTimeout = 1, WaitForever = 2;
@@ -161,7 +161,7 @@ namespace Poprt
 
         internal RawDevice Raw { get; }
 
-        /// <summary>Its IPUs.</summary>
+        /// <summary>The number of its IPUs.</summary>
         public long NumIpus
         {
             get { return Raw.num_ipus(); }

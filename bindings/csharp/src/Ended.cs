@@ -38,7 +38,8 @@ namespace Poprt
             long made = poprt_raw.raw_ended_new();
             var thread = new Thread(() => Notify(made)) { IsBackground = true, Name = "poprt" };
             thread.Start();
-            // When the process exits, the runtime frees memory that runs in flight still use.
+            // When the process exits, the runtime frees memory that runs in flight still use, so the exit waits for
+            // these runs.
             EventHandler leave = (sender, e) =>
             {
                 poprt_raw.raw_ended_close(made, PatienceMs);

@@ -86,8 +86,8 @@ namespace Poprt
         }
 
         /// <summary>Makes one executable of several. Inputs and outputs of the first are called graph0/NAME, of the
-        /// second graph1/NAME and so on. Equal weights are stored once. A ModelRunner selects the one by the names of a
-        /// request. Since 1.0.</summary>
+        /// second graph1/NAME and so on. Equal weights are stored once. A ModelRunner selects the model by the names of
+        /// a request. Since 1.0.</summary>
         /// <exception cref="PoprtException">InvalidArgument: none, too many, or one that is fused, has several shapes,
         /// replicas, a feed or another number of batches per step; FailedPrecondition: one has no shape that was compiled
         /// ahead; Unimplemented: several IPUs with load or save programs; ResourceExhausted.</exception>

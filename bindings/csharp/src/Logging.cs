@@ -43,7 +43,7 @@ namespace Poprt
             AppDomain.CurrentDomain.ProcessExit -= Leave;
             AppDomain.CurrentDomain.DomainUnload -= Leave;
             raw.close();
-            if (Thread.CurrentThread == thread) return; // it is still used there; its finalizer frees it
+            if (Thread.CurrentThread == thread) return; // the thread still uses raw, which its finalizer frees
             thread.Join();
             raw.Dispose();
         }

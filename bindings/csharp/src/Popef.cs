@@ -29,7 +29,7 @@ namespace Poprt
 
         /// <summary>Writes the data of a tensor blob to a NumPy file.</summary>
         /// <param name="path">A PopEF file.</param>
-        /// <param name="name">Of the tensor.</param>
+        /// <param name="name">The name of the tensor.</param>
         /// <param name="npyPath">The file to write.</param>
         /// <param name="executable">The model of the data; "" for any.</param>
         /// <exception cref="PoprtException">NotFound: there is no such blob.</exception>
@@ -40,7 +40,7 @@ namespace Poprt
 
         /// <summary>Writes the data of a feed blob to a NumPy file; its first dimension is the number of tensors.</summary>
         /// <param name="path">A PopEF file.</param>
-        /// <param name="name">Of the feed.</param>
+        /// <param name="name">The name of the feed.</param>
         /// <param name="npyPath">The file to write.</param>
         /// <param name="executable">The model of the data; "" for any.</param>
         /// <exception cref="PoprtException">NotFound: there is no such blob.</exception>

@@ -21,8 +21,8 @@ namespace Poprt
         /// <summary>Creates an anchor without a stream handle that no program uses.</summary>
         /// <param name="name">The name in the model and of its tensor or feed blob.</param>
         /// <param name="direction">The direction of its stream.</param>
-        /// <param name="dataType">Of its elements.</param>
-        /// <param name="shape">Of one transfer; none for a scalar.</param>
+        /// <param name="dataType">The type of its elements.</param>
+        /// <param name="shape">The dimensions of one transfer; none for a scalar.</param>
         public PopefAnchor(string name, PopefDirection direction, DataType dataType, params long[] shape)
         {
             Name = name;

@@ -107,7 +107,7 @@ namespace Poprt
         }
 
         /// <summary>Returns an executable with all blobs that belong to it.</summary>
-        /// <param name="executable">Its name; "": the only one.</param>
+        /// <param name="executable">The name of the executable; "": the only one.</param>
         /// <exception cref="PoprtException">FailedPrecondition: no such executable, several and no name, no metadata for
         /// it or more than one; DataLoss: data that does not fit its anchor.</exception>
         public PopefModel Model(string executable = "")

@@ -18,10 +18,10 @@ namespace Poprt
     public sealed class PopefFeed
     {
         /// <summary>Describes a feed.</summary>
-        /// <param name="name">Of the anchor.</param>
+        /// <param name="name">The name of the anchor.</param>
         /// <param name="tensors">Number of values.</param>
-        /// <param name="dataType">Of their elements.</param>
-        /// <param name="shape">Of each.</param>
+        /// <param name="dataType">The type of their elements.</param>
+        /// <param name="shape">The dimensions of each value.</param>
         public PopefFeed(string name, long tensors, DataType dataType, params long[] shape)
         {
             Name = name;
@@ -67,7 +67,7 @@ namespace Poprt
         /// <summary>Writes to a stream, from front to back. Each blob is kept in memory until it is finished.</summary>
         /// <remarks>If the stream throws, the writer has failed, and the called method throws the same
         /// exception.</remarks>
-        /// <param name="stream">Stays open.</param>
+        /// <param name="stream">The stream, which the writer does not close.</param>
         public PopefWriter(Stream stream)
         {
             if (stream == null) throw new ArgumentNullException("stream");
@@ -108,7 +108,7 @@ namespace Poprt
         }
 
         /// <summary>Begins an executable.</summary>
-        /// <param name="name">Of the executable.</param>
+        /// <param name="name">The name of the executable.</param>
         /// <param name="compress">Whether to compress it; readers then copy it instead of mapping it.</param>
         /// <exception cref="PoprtException">FailedPrecondition: no name, or a duplicate name of an executable; a writer
         /// that is finished or has failed; InvalidArgument: the last blob is incomplete; ResourceExhausted.</exception>
@@ -122,9 +122,9 @@ namespace Poprt
         }
 
         /// <summary>Begins the value of one anchor.</summary>
-        /// <param name="name">Of the anchor.</param>
-        /// <param name="dataType">Of its elements.</param>
-        /// <param name="shape">Empty for a scalar.</param>
+        /// <param name="name">The name of the anchor.</param>
+        /// <param name="dataType">The type of its elements.</param>
+        /// <param name="shape">Its dimensions; empty for a scalar.</param>
         /// <param name="executable">The executable to which it belongs; "": all with such an anchor.</param>
         /// <exception cref="PoprtException">As for BeginExecutable; InvalidArgument: a type that PopEF
         /// lacks.</exception>
@@ -134,10 +134,10 @@ namespace Poprt
         }
 
         /// <summary>Begins a sequence of values of one anchor.</summary>
-        /// <param name="name">Of the anchor.</param>
+        /// <param name="name">The name of the anchor.</param>
         /// <param name="tensors">Number of values.</param>
-        /// <param name="dataType">Of their elements.</param>
-        /// <param name="shape">Of each.</param>
+        /// <param name="dataType">The type of their elements.</param>
+        /// <param name="shape">The dimensions of each value.</param>
         /// <param name="executable">The executable to which it belongs; "": all with such an anchor.</param>
         /// <exception cref="PoprtException">As for BeginTensor.</exception>
         public void BeginFeed(string name, long tensors, DataType dataType, ReadOnlySpan<long> shape, string executable = "")
@@ -146,7 +146,7 @@ namespace Poprt
         }
 
         /// <summary>Begins a blob of bytes without a defined format.</summary>
-        /// <param name="name">Of the blob.</param>
+        /// <param name="name">The name of the blob.</param>
         /// <param name="executable">The executable to which it belongs; "": all.</param>
         /// <exception cref="PoprtException">As for BeginExecutable.</exception>
         public void BeginOpaque(string name, string executable = "")
@@ -154,9 +154,9 @@ namespace Poprt
             using (var info = new RawPopefBlobInfo((int)PopefBlobType.Opaque, name, executable)) Begin(info);
         }
 
-        /// <summary>Begins several feeds that are written alternately, as a data loader produces them, by their numbers
-        /// in WriteFeed.</summary>
-        /// <param name="feeds">Their order is that of the numbers.</param>
+        /// <summary>Begins several feeds that are written alternately, as a data loader produces them. WriteFeed writes
+        /// to them by their numbers.</summary>
+        /// <param name="feeds">The feeds, in the order of their numbers.</param>
         /// <param name="executable">The executable to which they belong; "": all with such anchors.</param>
         /// <exception cref="PoprtException">As for BeginTensor.</exception>
         public void BeginFeeds(IEnumerable<PopefFeed> feeds, string executable = "")
@@ -210,7 +210,7 @@ namespace Poprt
         }
 
         /// <summary>Appends elements to one of BeginFeeds.</summary>
-        /// <param name="feed">Its number, from 0.</param>
+        /// <param name="feed">The number of the feed, from 0.</param>
         /// <param name="elements">The elements, which are copied.</param>
         /// <exception cref="PoprtException">As for Write; InvalidArgument: no such feed.</exception>
         public void WriteFeed<T>(int feed, ReadOnlySpan<T> elements) where T : struct

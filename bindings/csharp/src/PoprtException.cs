@@ -67,7 +67,8 @@ namespace Poprt
             PopefError = popefError;
         }
 
-        /// <summary>Replaces the library's name `batch_size` by BatchSize.</summary>
+        /// <summary>Replaces names of options in the spelling of the library, such as `batch_size`, by those of C#,
+        /// such as `BatchSize`.</summary>
         private static string SpellOptions(string message)
         {
             return message == null || message.IndexOf('`') < 0 ? message : System.Text.RegularExpressions.Regex.Replace(

@@ -121,7 +121,7 @@ namespace Poprt
 
     /// <summary>
     /// A queue of memory that a <see cref="Session"/> reads or writes, for one anchor. Any thread may use it.
-    /// Completions on the running thread may enqueue again.
+    /// Continuations of its tasks may enqueue again.
     /// </summary>
     public abstract unsafe class Queue
     {

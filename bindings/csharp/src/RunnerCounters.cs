@@ -106,8 +106,8 @@ namespace Poprt
             return Array.AsReadOnly(buckets);
         }
 
-        /// <summary>A histogram: entry i counts the runs that took 2^i to 2^(i+1) nanoseconds, the last one also those
-        /// that took longer.</summary>
+        /// <summary>A histogram: entry i counts the requests that took 2^i to 2^(i+1) nanoseconds, the last one also
+        /// those that took longer.</summary>
         public IReadOnlyList<long> LatencyBuckets { get; }
 
         /// <summary>A description of all counters except the histogram.</summary>

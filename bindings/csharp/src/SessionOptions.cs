@@ -74,8 +74,8 @@ namespace Poprt
         /// <summary>Elements that fit into a queue, rounded up to a power of two; 0: 16.</summary>
         public int Buffers { get; set; }
 
-        /// <summary>The time that a run waits for an input before OnTimeout is called; Timeout.InfiniteTimeSpan: it is
-        /// never called.</summary>
+        /// <summary>The time that a run waits for an input before OnTimeout is called; zero or
+        /// Timeout.InfiniteTimeSpan: it is never called.</summary>
         public TimeSpan Timeout { get; set; }
 
         /// <summary>Called repeatedly on the running thread when a run has waited for Timeout. It may enqueue to the

@@ -4,12 +4,12 @@ namespace Poprt
 {
     /// <summary>Writes or reads the bytes of one transfer. False means that there is no data, and the run ends with
     /// Cancelled.</summary>
-    /// <param name="data">Only valid during the call.</param>
+    /// <param name="data">The bytes, which are only valid during the call.</param>
     public delegate bool StreamTransfer(Span<byte> data);
 
     /// <summary>Selects the anchors of a session that handlers or queues serve. Called once for each anchor, while a
     /// session or its queues are created, on that thread.</summary>
-    /// <param name="name">Of the anchor.</param>
+    /// <param name="name">The name of the anchor.</param>
     /// <param name="isOutput">Whether it is an output.</param>
     /// <param name="programs">PopEF's indices of the programs that use it.</param>
     /// <returns>If false, an input is zeros, and an output is discarded.</returns>
@@ -49,12 +49,12 @@ namespace Poprt
     {
         /// <summary>Waits for the next transfer and writes it. False means that there is none, and the run ends with
         /// Cancelled.</summary>
-        /// <param name="data">Only valid during the call.</param>
+        /// <param name="data">The bytes, which are only valid during the call.</param>
         public abstract bool Fetch(Span<byte> data);
 
         /// <summary>Writes the next transfer if it is available; repeated calls write the same one until Complete. If
         /// false, Fetch will be called.</summary>
-        /// <param name="data">Only valid during the call.</param>
+        /// <param name="data">The bytes, which are only valid during the call.</param>
         public virtual bool Prefetch(Span<byte> data)
         {
             return false;
@@ -70,7 +70,7 @@ namespace Poprt
     public abstract class OutputHandler : StreamHandler
     {
         /// <summary>Receives the transfer. If false, the run ends with Cancelled.</summary>
-        /// <param name="data">Only valid during the call.</param>
+        /// <param name="data">The bytes, which are only valid during the call.</param>
         public abstract bool Take(ReadOnlySpan<byte> data);
 
         internal override bool Transfer(Span<byte> data, bool prefetch)

@@ -43,8 +43,8 @@ namespace Poprt
         }
 
         /// <summary>A copy of its elements as an array with its dimensions, such as a float[,]; for a scalar an array
-        /// of one element. The last dimension of complex numbers has two elements. The bytes of elements that are
-        /// smaller have one dimension.</summary>
+        /// of one element. The last dimension of complex numbers has two elements. An array of the bytes of
+        /// elements that are smaller than a byte has one dimension.</summary>
         /// <exception cref="PoprtException">InvalidArgument: elements of another type.</exception>
         public Array ToArray<T>() where T : struct
         {
@@ -56,7 +56,7 @@ namespace Poprt
                 Buffer.BlockCopy(bytes, 0, made, 0, bytes.Length);
                 return made;
             }
-            GCHandle pin = GCHandle.Alloc(made, GCHandleType.Pinned); // System.Half
+            GCHandle pin = GCHandle.Alloc(made, GCHandleType.Pinned); // of System.Half, which is not primitive
             try
             {
                 Marshal.Copy(bytes, 0, pin.AddrOfPinnedObject(), bytes.Length);
@@ -162,7 +162,7 @@ namespace Poprt
                 Buffer.BlockCopy(value, 0, bytes, 0, bytes.Length);
                 return bytes;
             }
-            var halves = new byte[checked(2 * value.Length)]; // System.Half
+            var halves = new byte[checked(2 * value.Length)]; // of System.Half, which is not primitive
             if (halves.Length == 0) return halves;
             GCHandle pin = GCHandle.Alloc(value, GCHandleType.Pinned);
             try

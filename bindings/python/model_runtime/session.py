@@ -85,10 +85,11 @@ class Model:
 class Session:
     """A model on a device, whose programs the caller runs. ``ModelRunner`` is simpler.
 
-    ``popef`` is a path, a list of paths that form one model, a popef.Model, or an Executable. Any thread may use a session. Runs,
-    loading and changes of handlers wait for each other. Handlers are called on the thread that runs programs, and the
-    run raises their exceptions. They must not call the session, except ``stop``. A session that is not exclusive loses
-    its device to the next one that binds it, and then fails with FailedPreconditionError until ``reload``.
+    ``popef`` is a path, a list of paths that form one model, a popef.Model, or an Executable. Any thread may use a
+    session. Runs, loading and changes of handlers wait for each other. Handlers are called on the thread that runs
+    programs, and the run raises their exceptions. They must not call the session, except ``stop``. A session that is
+    not exclusive loses its device to the next one that binds it, and then fails with FailedPreconditionError until
+    ``reload``.
     """
 
     _raw: Any = None  # if the constructor fails
@@ -319,8 +320,9 @@ class Session:
         """Creates a queue for each anchor that a predicate accepts; None means the anchors that the caller must serve.
 
         ``timeoutCallback`` is called repeatedly on the running thread when a run has waited for an input for
-        ``timeoutNs``, in nanoseconds or as a ``timedelta``. It may enqueue, for example padding. If it raises, the session is stopped and the run raises the
-        exception. Earlier queues are closed: their waiting elements are cancelled, and so is a run that waits for them.
+        ``timeoutNs``, in nanoseconds or as a ``timedelta``; with 0, it is never called. It may enqueue, for example
+        padding. If it raises, the session is stopped and the run raises the exception. Earlier queues are closed: their
+        waiting elements are cancelled, and so is a run that waits for them.
         """
         options = _raw.RawQueueOptions()
         options.set_buffers(numBuffers)

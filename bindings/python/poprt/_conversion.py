@@ -102,9 +102,9 @@ def _note_unchecked(reports: dict[str, str], unchecked: Sequence[str]) -> None:
 def convert(model: _Model, options: Mapping[str, str], used: Sequence[AnyPass], logger: Optional[logging.Logger] = None,
             reports: Optional[dict[str, str]] = None) -> _Model:
     """Returns the converted model. ``options`` are those of the library by name. ``used`` are the passes after the
-    default ones, in their order. Passes in Python with the names of default ones run before them, and final_check
-    runs last. ``reports`` receives the texts of check.json, precision_compare.log and quantize.log if options
-    request them."""
+    default ones, in their order. Passes in Python that replace default ones run after the passes of the library and
+    before ``used``, and final_check runs last. ``reports`` receives the texts of check.json, precision_compare.log and
+    quantize.log if options request them."""
     made_files: dict[str, str] = {} if reports is None else reports
     default = {info.name for info in _builtin.infos() if info.converts} | {_LAST}
     library = {name for info in _builtin.infos() for name in (info.name, info.alias)}

@@ -82,7 +82,7 @@ def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def convert(value: Any, direction: str, name: str, dtype: int, error: Optional[BaseException]) -> Any:
     """Returns an object with a buffer for memory of an anchor. Called if ``value`` has no buffer, or refused it with
-    ``error``."""
+    ``error``, or without an error if it has 64-bit integers for an anchor of 32-bit ones, or vice versa."""
     output = direction == "output"
     if direction == "bound input":  # runs read later values in place, so a copy is not possible
         direction = "input"

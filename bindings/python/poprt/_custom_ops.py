@@ -24,7 +24,8 @@ __all__ = ["convert_around", "custom_operators"]
 
 @functools.lru_cache(maxsize=None)
 def _known_operators() -> frozenset[str]:
-    """"Relu", "ai.graphcore.AttentionMask" ..."""
+    """Returns the names of the library's operators, such as "Relu" or, in another domain,
+    "ai.graphcore.AttentionMask"."""
     return frozenset(line.split()[0] for line in _raw.RawCompiler.list_ops().splitlines() if line.strip())
 
 

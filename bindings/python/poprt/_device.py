@@ -109,8 +109,9 @@ class DeviceManager:
     def acquire(self, num_ipus: int = 0, *, ipu_version: int = 0, min_tiles: int = 0, remote_buffers: bool = False,
                 executable: Optional[Executable] = None, device_id: int = -1,
                 wait: Optional[DeviceWaitConfig] = None) -> Device:
-        """Returns a suitable device; zero, None and -1 mean any. Only waits with ``wait``. A ``timeout_sec`` of
-        ``math.inf`` means no limit. A ``sleep_time_sec`` of 0 means the shortest time, 1 ms.
+        """Returns a suitable device. A ``num_ipus`` of 0 means the number that the executable needs, or 1; for the
+        other arguments, zero, None and -1 mean any. Only waits with ``wait``. A ``timeout_sec`` of ``math.inf`` means
+        no limit. A ``sleep_time_sec`` of 0 means the shortest time, 1 ms.
 
         Raises NotFoundError if no device can ever be suitable, UnavailableError if the suitable devices are busy, and
         InvalidArgumentError for an invalid request."""

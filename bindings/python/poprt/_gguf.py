@@ -35,9 +35,10 @@ _SPLITS = {"llama-bpe": _LLAMA3, "qwen2": _LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}
 
 def gguf(path: Union[str, os.PathLike[str]], folder: Union[str, os.PathLike[str]], *, accuracy_level: int = 0) -> str:
     """Converts a GGUF file of a Llama, SmolLM, Mistral or Qwen model to a folder for :class:`poprt.Generator`, and returns the
-    folder. It contains genai_config.json, model.onnx with its data, and tokenizer.json if the tokenizer is a byte-level BPE. Q4_0,
-    Q4_1 and Q8_0 weights stay as they are. ``accuracy_level`` is that of MatMulNBits: with 4, products are faster and may round activations to 8
-    bits, as llama.cpp does; with 0, they do not. Needs the packages gguf and onnx. Since 1.0."""
+    folder. It contains genai_config.json, model.onnx with its data, and tokenizer.json if the tokenizer is a byte-level
+    BPE. Q4_0, Q4_1 and Q8_0 weights stay as they are. ``accuracy_level`` is that of MatMulNBits: with 4, products are
+    faster and may round activations to 8 bits, as llama.cpp does; with 0, they do not. Needs the packages gguf and
+    onnx. Since 1.0."""
     source, target = _path("path", path), _path("folder", folder)
     library = package("gguf", "frontend.gguf", "python3 -m pip install gguf")
     if not os.path.exists(source):
@@ -271,7 +272,8 @@ class _Converter:
             json.dump(value, file, ensure_ascii=False, indent=1)
 
     def write_tokenizer(self, folder: str) -> None:
-        """tokenizer.json of the package tokenizers, and the template of chats with the tokens that it names."""
+        """Writes tokenizer_config.json, with the template of chats and the tokens that it names, and tokenizer.json of
+        the package tokenizers, if the tokenizer is known."""
         config = {"chat_template": self.field("tokenizer.chat_template", "")}
         texts = self.field("tokenizer.ggml.tokens", [])
         for name in ("bos", "eos"):

@@ -302,7 +302,8 @@ class PackRunnerConfig(RunnerConfig):
     """Options of a runner that packs requests of variable length into the compiled batch."""
 
     _kind = "pack"
-    timeout_microseconds: Union[int, datetime.timedelta] = 0  # must be set: the time from the first item of a pack until its submission
+    # The time from the first item of a pack until its submission, which must be set.
+    timeout_microseconds: Union[int, datetime.timedelta] = 0
     max_valid_num: int = 0  # items per pack; 0: as many as fit
     dynamic_input_name: str = ""
     unpack_info_input_name: str = ""

@@ -73,7 +73,8 @@ class _BranchStatistics(TypedDict, total=False):
 
 class RunnerStatistics(ReplicaStatistics, _BranchStatistics):
     """The counters of a runner for all replicas and for each replica. For a fused model, they include the requests of
-    each graph; for a model at several shapes, the counters of each shape; for one whose shapes are compiled on demand, ``shapes``."""
+    each graph; for a model at several shapes, the counters of each shape; for one whose shapes are compiled on demand,
+    ``shapes``."""
     replicas: list[ReplicaStatistics]
 
 

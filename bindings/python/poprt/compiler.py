@@ -573,8 +573,8 @@ class Compiler:
 
     @staticmethod
     def io_statistics(model: Union[str, os.PathLike[str]]) -> str:
-        """Returns the number of inputs and outputs of an ONNX file for each type and shape, one line each. Variable
-        dimensions are 0. Since 1.0."""
+        """Returns the number of inputs and outputs of an ONNX file for each type and shape, one line each. A variable
+        dimension has its name, or ``?`` if it has none. Since 1.0."""
         model = _path("model", model)
         with _opening(model), _Compilation(None, None) as compiler:
             return compiler.io_stat_file(model)

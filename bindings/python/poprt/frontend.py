@@ -150,7 +150,8 @@ class TensorflowFrontend(Frontend):
         return model
 
     def _check_names(self, model: ModelProto, lines: Sequence[str]) -> None:
-        """tf2onnx silently ignores unknown names. It accepts those of the ONNX model and of the tensors in the
+        """Raises InvalidArgumentError for names in inputs_as_nchw and outputs_as_nchw that the model does not have,
+        because tf2onnx silently ignores them. It accepts the names of the ONNX model and of the tensors in the
         signature's function: NAME:0 for an input, Identity:0, Identity_1:0, ... for outputs."""
         inputs, outputs = ([v.name for v in values] for values in (model.graph.input, model.graph.output))
         for direction, names, found, given, tensors in (

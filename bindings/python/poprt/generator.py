@@ -206,7 +206,7 @@ class Sequence:
         raw, values = self._open(), np.asarray(logits)
         try:
             count = self.wait_logits(0)
-        except DeadlineExceededError:  # a token is computed
+        except DeadlineExceededError:  # the next token is still being computed
             count = 0
         if count and values.shape != (count,):
             raise InvalidArgumentError(f"expected {count} logits, one for each token of the vocabulary, given an array of shape "
@@ -326,8 +326,8 @@ class Generator:
         """Starts a text after the prompt and returns it; iterating gives its tokens. ``options`` are those of
         ``Sequence.set_option``, such as ``temperature`` and ``max_new_tokens``. ``logits_processor`` receives the logits of
         each token as an array and returns those to choose from. For a model with an encoder, ``prompt`` is the input of the
-        encoder, or ``features`` is an array, such as Whisper's spectrogram; the decoder begins with ``decoder_prompt`` or, without
-        it, with the tokens that the configuration of the model states. Since 1.0."""
+        encoder, or ``features`` is an array, such as Whisper's spectrogram; the decoder begins with ``decoder_prompt``
+        or, without it, with the tokens that the configuration of the model states. Since 1.0."""
         sequence = self.new_sequence(prompt)
         for token in stop_tokens:
             sequence.add_stop_token(_token("stop_tokens", token))
@@ -360,8 +360,8 @@ class Generator:
 
     @property
     def tokenizer(self) -> Any:
-        """The tokenizer of the folder's tokenizer.json, an object of PyPI's package tokenizers. It may be set, for a model without
-        such a folder. Since 1.0."""
+        """The tokenizer of the folder's tokenizer.json, an object of PyPI's package tokenizers. It may be set, for a
+        model without such a folder. Since 1.0."""
         if self._tokenizer is None:
             library = package("tokenizers", "Generator.tokenizer", "python3 -m pip install tokenizers")
             file = os.path.join(self._path, "tokenizer.json")
@@ -375,8 +375,8 @@ class Generator:
         self._tokenizer = tokenizer
 
     def generate_text(self, prompt: str, *, stop_strings: Iterable[str] = (), **options: Any) -> Iterator[str]:
-        """Generates a text after the prompt and yields its pieces as soon as they are complete. It ends before the first of ``stop_strings``. The
-        other options are those of ``generate()``. Since 1.0."""
+        """Generates a text after the prompt and yields its pieces as soon as they are complete. It ends before the
+        first of ``stop_strings``. The other options are those of ``generate()``. Since 1.0."""
         stops = list(stop_strings)
         longest = max((len(stop) for stop in stops), default=1)
         sequence = self.generate(self.tokenizer.encode(prompt, add_special_tokens=False).ids, **options)

@@ -157,7 +157,7 @@ class BaseRunner:
 
     def execute(self, input: Mapping[str, Any], output: Mapping[str, Any], replica: Optional[int] = None,
                 options: Optional[RequestOptions] = None) -> None:
-        """Runs the model. The arrays of outputs are written when it returns. Any thread.
+        """Runs the model. The arrays of outputs are written when it returns. Any thread may call it.
 
         Arrays are used in place; an input that is not C-contiguous is copied. Raises NotFoundError (a name),
         InvalidArgumentError (missing, a wrong size or dtype), CancelledError (the runner was stopped), and the error of
@@ -238,7 +238,8 @@ class BaseRunner:
         NAME only contains the real part.
 
         ``run(inputs)`` returns a dict by name. ``run(names, inputs)`` works as in ONNX Runtime: it returns a list in
-        the order of the names, or of all outputs for None or an empty list, and accepts its keywords. There are no ``run_options``."""
+        the order of the names, or of all outputs for None or an empty list, and accepts the keywords of ONNX Runtime.
+        There are no ``run_options``."""
         if run_options is not None:
             raise TypeError(f"run_options: expected None, given {type(run_options).__name__}")
         if other:
@@ -490,9 +491,9 @@ class Runner(BaseRunner):
 
 class ModelRunner(Runner):
     """Runs one model. ``popef`` is a path, a list of paths that form one model, the bytes of a PopEF file, a
-    popef.Model, or an Executable. An ONNX model (a path ``.onnx``) is compiled with ``compiler_options``, and the result is stored in a
-    cache for later calls (see ``Executable.load``). A model in memory, its bytes or an ``onnx.ModelProto``, is
-    compiled each time."""
+    popef.Model, or an Executable. An ONNX model (a path ``.onnx``) is compiled with ``compiler_options``, and the
+    result is stored in a cache for later calls (see ``Executable.load``). A model in memory, its bytes or an
+    ``onnx.ModelProto``, is compiled each time."""
 
     _config: type = RuntimeConfig
 

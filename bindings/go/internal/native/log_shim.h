@@ -107,6 +107,6 @@ struct raw_log {
   std::condition_variable changed_;
   std::deque<Message> messages_;
   Message last_;
-  bool full_ = false;  // until all are taken
+  bool full_ = false;  // whether messages are lost; reset when all are taken
   bool closed_ = false;
 };

@@ -1340,7 +1340,7 @@ static poprt_text raw_popef_dump(const char* path, int32_t format, poprt_result*
   *error = poprt_popef_dump(path, format, &text);
   return text;
 }
-// If the executable is "", it is any.
+// If `executable` is "", the tensor may belong to any executable.
 static poprt_result raw_popef_export_tensor(const char* path, const char* name, const char* executable,
                                             const char* npy_path) {
   return poprt_popef_export_tensor(path, name, poprt_shim::or_null(executable), npy_path);
@@ -1350,7 +1350,7 @@ static poprt_result raw_popef_export_feed(const char* path, const char* name, co
   return poprt_popef_export_feed(path, name, poprt_shim::or_null(executable), npy_path);
 }
 
-// If the folder is "", it is the default one.
+// If `folder` is "", the default folder is used.
 static poprt_text raw_telemetry_read(const char* folder, poprt_result* error) {
   poprt_string* text = nullptr;
   *error = poprt_telemetry_read(poprt_shim::or_null(folder), &text);

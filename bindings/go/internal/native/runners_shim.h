@@ -9,13 +9,13 @@
 #include "poprt/runners.h"
 #include "poprt_shim.h"
 
-// poprt_pack_runner_options.
+// poprt_pack_runner_options with the memory of its pointers.
 struct raw_pack_options {
   poprt_pack_runner_options options{};
   std::string dynamic_input_name, unpack_info_input_name, mask_name;
   poprt_shim::Strings dynamic_group;
 
-  // Its memory is valid as long as this object.
+  // Returns the options with those of a runner. They point to memory of this object.
   poprt_pack_runner_options with(const poprt_runner_options* runner) const {
     poprt_pack_runner_options all = options;
     all.struct_size = sizeof all;

@@ -61,7 +61,7 @@ var (
 	DoneFn       = int64(C.poprt_go_session_fn(7))
 )
 
-// Event of a stream.
+// Event is a notification of a stream.
 type Event int
 
 const (
@@ -199,13 +199,14 @@ func poprtGoTimeout(queue *C.char, target C.uintptr_t) {
 	}
 }
 
-// Predicate is called while a session is created. A panic of Func is kept in Panic because it must not pass through C.
+// Predicate is called while a session or its queues are created. A panic of Func is kept in Panic because it must not
+// pass through C.
 type Predicate struct {
 	Func  func(name string, output bool, programs []uint32) bool
 	Panic any
 }
 
-// UserData returns the user data of AcceptsFn; release must be called after the session is created.
+// UserData returns the user data of AcceptsFn; release must be called after the creation.
 func (p *Predicate) UserData() (userData int64, release func()) {
 	h := cgo.NewHandle(p)
 	return int64(h), h.Delete

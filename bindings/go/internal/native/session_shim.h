@@ -207,7 +207,8 @@ struct raw_queue {
 
 // A session with the objects to which it refers.
 struct raw_session {
-  static constexpr size_t kMostBuffers = size_t{1} << 20;  // of poprt_session_create_queue_manager
+  // The limit of poprt_session_create_queue_manager.
+  static constexpr size_t kMostBuffers = size_t{1} << 20;
 
   poprt_shim::Predicate predicate;
   poprt_session* session = nullptr;

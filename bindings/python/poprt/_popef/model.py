@@ -45,7 +45,8 @@ class Model:
 
 
 class ModelBuilder:
-    """Assembles models. Raises FailedPreconditionError (an invalid link) and DataLossError (data that does not fit its anchor)."""
+    """Assembles models. Raises FailedPreconditionError (an invalid link) and DataLossError (data that does not fit its
+    anchor)."""
 
     def __init__(self, reader: Reader):
         self._reader = reader

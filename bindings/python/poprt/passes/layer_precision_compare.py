@@ -135,9 +135,10 @@ def layer_precision_compare(origin_model_path: Union[_Path, ModelProto], convert
     Returns the numbers of the first inputs by name of the tensor. The first inputs are one batch of
     ``data_preprocess``, a pickle file of {input: samples} or such a dictionary, else random numbers. The others are
     random, zeros, ones, of one sign, sparse, repeated, distinct, and 100 for inputs of one element, so that sizes that
-    depend on data are zero, small and as large as possible; "sizes" of a tensor contains those that differ or are empty. ``options`` are those of the
-    compiler. Raises FailedPreconditionError (no tensor is in both models), InvalidArgumentError (data that does not
-    fit), and the errors of a run of the original with the first inputs, or of the converted model.
+    depend on data are zero, small and as large as possible; "sizes" of a tensor contains those that differ or are
+    empty. ``options`` are those of the compiler. Raises FailedPreconditionError (no tensor is in both models),
+    InvalidArgumentError (data that does not fit), and the errors of a run of the original with the first inputs, or of
+    the converted model.
     """
     origin, converted = (load(m, "layer_precision_compare") for m in (origin_model_path, converted_model))
     there = _outputs(converted)

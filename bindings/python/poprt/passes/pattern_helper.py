@@ -121,7 +121,7 @@ class _Search:
             yield from self._assign(found, at + 1)
             del found[key]
             if self._types[key] in (START, END):
-                return  # any node is possible
+                return  # one node is enough, because any node may be s or e
 
     def _candidates(self, key: str, found: Mapping[str, int]) -> list[int]:
         op = self._types[key]

@@ -87,7 +87,8 @@ def unknown_nodes(model: ModelProto) -> list[NodeProto]:
 
 
 def _infer_function_types(model: ModelProto) -> tuple[ModelProto, bool]:
-    """Calls the functions of all nodes once. Returns whether one of them succeeded."""
+    """Calls the functions of all nodes with an unknown result once. Returns the model and whether one of them
+    succeeded."""
     progress = False
     for node in unknown_nodes(model):
         function = _functions.get(node.op_type)

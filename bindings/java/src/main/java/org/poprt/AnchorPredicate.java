@@ -6,7 +6,7 @@ public interface AnchorPredicate {
   /**
    * Called once for each anchor, on the thread that creates a session or its queues.
    *
-   * @param name of the anchor
+   * @param name the name of the anchor
    * @param output whether it is an output
    * @param programs PopEF's indices of the programs that use it
    * @return true: a handler or queue serves it; false: an input is zeros, an output is discarded

@@ -28,7 +28,7 @@ final class AsyncRun extends CompletableFuture<Void> {
       Executor executor,
       RawRequestOptions options) {
     AsyncRun future = new AsyncRun();
-    runner.acquire(); // until done
+    runner.acquire(); // done() releases it
     long callback = 0;
     try {
       kept.before();

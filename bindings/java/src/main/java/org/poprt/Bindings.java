@@ -82,7 +82,7 @@ public final class Bindings implements AutoCloseable {
   /**
    * Binds an input by name. A name that the model does not have is an error of the run.
    *
-   * @param name of the input
+   * @param name the name of the input
    * @param memory its elements, row by row
    * @return this
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} when the type differs
@@ -96,7 +96,7 @@ public final class Bindings implements AutoCloseable {
   /**
    * Binds an input by position.
    *
-   * @param index in {@link ModelRunner#inputs}
+   * @param index the position in {@link ModelRunner#inputs}
    * @param memory its elements, row by row
    * @return this
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} when the type differs
@@ -110,7 +110,7 @@ public final class Bindings implements AutoCloseable {
   /**
    * Binds an output by name.
    *
-   * @param name of the output
+   * @param name the name of the output
    * @param memory receives its elements
    * @return this
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} when the type differs
@@ -125,7 +125,7 @@ public final class Bindings implements AutoCloseable {
   /**
    * Binds an output by position.
    *
-   * @param index in {@link ModelRunner#outputs}
+   * @param index the position in {@link ModelRunner#outputs}
    * @param memory receives its elements
    * @return this
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} when the type differs
@@ -230,7 +230,10 @@ public final class Bindings implements AutoCloseable {
     }
   }
 
-  /** Whether elements of a type that Java lacks are passed in an array of the other type. */
+  /**
+   * Whether elements of a type that Java lacks are passed in an array whose own type is {@code
+   * array}.
+   */
   static boolean carries(DataType type, DataType array) {
     switch (array) {
       case S8:

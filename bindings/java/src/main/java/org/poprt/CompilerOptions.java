@@ -54,11 +54,11 @@ public final class CompilerOptions {
     /**
      * Called when a pass has ended.
      *
-     * @param pass its name
+     * @param pass the name of the pass
      * @param rewrites the number of its changes
      * @param milliseconds its duration
-     * @param nodesBefore size of the graph before
-     * @param nodesAfter size of the graph after
+     * @param nodesBefore the number of nodes of the graph before the pass
+     * @param nodesAfter the number of nodes of the graph after the pass
      */
     void afterPass(
         String pass, long rewrites, double milliseconds, long nodesBefore, long nodesAfter);
@@ -385,7 +385,7 @@ public final class CompilerOptions {
   /**
    * Fixes the dimensions of an input.
    *
-   * @param name of the input
+   * @param name the name of the input
    * @param shape its dimensions
    * @return this
    */
@@ -415,8 +415,8 @@ public final class CompilerOptions {
    * Sets the number of elements of an input that is a sequence, if no {@link #inputShape} of its
    * elements NAME[0], NAME[1] ... does; 0 or 1 for an optional.
    *
-   * @param name of the input
-   * @param length its elements
+   * @param name the name of the input
+   * @param length the number of elements
    * @return this
    * @since 1.0
    */
@@ -429,7 +429,7 @@ public final class CompilerOptions {
    * Stores bytes in the PopEF file in addition to the executable. A {@link HostConcatRunner} reads
    * "HostConcatRunnerConfig".
    *
-   * @param name of the blob
+   * @param name the name of the blob
    * @param data its remaining bytes are copied; its position does not change
    * @return this
    * @since 1.0
@@ -444,7 +444,7 @@ public final class CompilerOptions {
   /**
    * Stores bytes in the PopEF file, like {@link #opaqueBlob(String, ByteBuffer)}.
    *
-   * @param name of the blob
+   * @param name the name of the blob
    * @param data its bytes, copied
    * @return this
    * @since 1.0
@@ -457,7 +457,7 @@ public final class CompilerOptions {
    * Sets the batch size of every input.
    *
    * @param size 0, the default: that of the model
-   * @param axis its dimension
+   * @param axis the dimension of the batch
    * @return this
    */
   public CompilerOptions batchSize(long size, long axis) {
@@ -469,7 +469,7 @@ public final class CompilerOptions {
   /**
    * Runs more passes after the default ones.
    *
-   * @param names of {@link Compiler#listPasses}
+   * @param names the names of passes of {@link Compiler#listPasses}
    * @return this
    */
   public CompilerOptions passes(String... names) {
@@ -480,7 +480,7 @@ public final class CompilerOptions {
   /**
    * Excludes passes.
    *
-   * @param names of {@link Compiler#listPasses}
+   * @param names the names of passes of {@link Compiler#listPasses}
    * @return this
    */
   public CompilerOptions skipPasses(String... names) {
@@ -491,7 +491,7 @@ public final class CompilerOptions {
   /**
    * Keeps only some outputs, in this order.
    *
-   * @param names of outputs; none, the default: all
+   * @param names the names of outputs; none, the default: all
    * @return this
    */
   public CompilerOptions outputs(String... names) {
@@ -503,7 +503,7 @@ public final class CompilerOptions {
    * Sets an option of command poprt. {@link Compiler#listOptions} lists them all. Options that tune
    * a chip are stored in the PopEF file's metadata.
    *
-   * @param name without dashes
+   * @param name the name of the option, without dashes
    * @param value "True" or "False" for a flag; names are separated by commas, words by line feeds
    * @return this
    * @since 1.0

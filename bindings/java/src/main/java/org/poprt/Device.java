@@ -48,7 +48,7 @@ public final class Device implements AutoCloseable {
   /**
    * Tiles of each IPU.
    *
-   * @return such as 1472
+   * @return a number, such as 1472
    */
   public long tilesPerIpu() {
     return tilesPerIpu;

@@ -16,7 +16,7 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * Creates a manager of the first devices.
    *
-   * @param deviceCount their number; 0: POPRT_DEVICES, or 16384
+   * @param deviceCount the number of devices; 0: POPRT_DEVICES, or 16384
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} outside 0 to 1048576
    */
   public DeviceManager(int deviceCount) {
@@ -26,7 +26,7 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * Creates a manager of selected devices.
    *
-   * @param deviceCount number of devices; 0: POPRT_DEVICES, or 16384
+   * @param deviceCount the number of devices; 0: POPRT_DEVICES, or 16384
    * @param visible numbers of the visible devices, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all
    * @param shared "1" or an absolute folder: shared with the processes that use the same value;
    * "0": not shared; "": POPRT_SHARED_DEVICES
@@ -52,7 +52,7 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * Acquires a free device, without waiting.
    *
-   * @param numIpus its IPUs
+   * @param numIpus the number of its IPUs
    * @return the device
    * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} (all are busy), {@link
    *     ErrorCode#NOT_FOUND} (fewer are visible) or {@link ErrorCode#INVALID_ARGUMENT} (the number)
@@ -101,9 +101,9 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * Creates an IPU model: a separate device that is never busy. Results are those of any device.
    *
-   * @param numIpus its IPUs
+   * @param numIpus the number of its IPUs
    * @param ipuVersion 1, 2 or 21; 0: 2
-   * @param tilesPerIpu 0: the number of the version
+   * @param tilesPerIpu the number of tiles of each IPU; 0: that of the version
    * @return the device
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for another version or count
    */
@@ -116,7 +116,7 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * Creates an IPU model with 4 tiles for each IPU; see {@link #createIpuModelDevice}.
    *
-   * @param numIpus its IPUs
+   * @param numIpus the number of its IPUs
    * @param ipuVersion 1, 2 or 21; 0: 2
    * @return the device
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for another version or count
@@ -130,7 +130,7 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * The numbers of the devices.
    *
-   * @return in ascending order, including busy ones
+   * @return the numbers in ascending order, including those of busy devices
    */
   public long[] deviceIds() {
     try (Use<RawDeviceManager> use = handle.use()) {
@@ -143,7 +143,7 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * The emulated hardware version.
    *
-   * @return such as "ipu21"
+   * @return the name of the version, such as "ipu21"
    */
   public String ipuHardwareVersion() {
     try (Use<RawDeviceManager> use = handle.use()) {

@@ -109,7 +109,7 @@ public final class Executable implements AutoCloseable {
   /**
    * Makes one executable of several. Inputs and outputs of the first are called {@code
    * graph0/NAME}, of the second {@code graph1/NAME} and so on. Equal weights are stored once. A
-   * {@link ModelRunner} selects the one by the names of a request.
+   * {@link ModelRunner} selects the model by the names of a request.
    *
    * @param executables may be closed afterwards
    * @return the fused executable

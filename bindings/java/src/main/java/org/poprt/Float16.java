@@ -53,7 +53,7 @@ public final class Float16 {
    * Converts the remaining values of {@code from} and moves both positions past them.
    *
    * @param from values
-   * @param to where their 16-bit floats go
+   * @param to receives their 16-bit floats
    */
   public static void convert(FloatBuffer from, ShortBuffer to) {
     while (from.hasRemaining()) to.put(fromFloat(from.get()));
@@ -63,7 +63,7 @@ public final class Float16 {
    * Converts the remaining 16-bit floats of {@code from} and moves both positions past them.
    *
    * @param from 16-bit floats
-   * @param to where their values go
+   * @param to receives their values
    */
   public static void convert(ShortBuffer from, FloatBuffer to) {
     while (from.hasRemaining()) to.put(toFloat(from.get()));

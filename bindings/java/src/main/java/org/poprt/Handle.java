@@ -70,7 +70,10 @@ final class Handle<T> {
     if (state.decrementAndGet() == CLOSED) tryFree();
   }
 
-  /** Releases it after a call. Throws if it was closed meanwhile and the call was interrupted. */
+  /**
+   * Releases it after a call. If there is an {@code interrupt}, throws if the object was closed
+   * meanwhile, because the result of the call may be that of an interrupted one.
+   */
   void releaseAfterCall() {
     boolean interrupted = interrupt != null && state.get() >= CLOSED;
     release();

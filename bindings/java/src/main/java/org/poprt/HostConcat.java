@@ -24,7 +24,7 @@ public final class HostConcat {
   /**
    * Sets the expected shape of the joined tensor.
    *
-   * @param dimensions without this call, they are not checked
+   * @param dimensions the dimensions; without this call, they are not checked
    * @return this
    */
   public HostConcat shape(long... dimensions) {
@@ -44,9 +44,9 @@ public final class HostConcat {
   }
 
   /**
-   * Bytes of each input.
+   * Sets the numbers of bytes of the inputs.
    *
-   * @param each one number for each input; without this call, the parts are equal
+   * @param each one number of bytes for each input; without this call, the parts are equal
    * @return this
    * @throws IllegalArgumentException when there are more or fewer
    */

@@ -47,7 +47,7 @@ public final class LightRunner extends ModelRunner {
    * Whether the executable contains the value of an input. Runs then do not bind the input; {@link
    * #setInput} replaces the value.
    *
-   * @param index in {@link #modelInputs}
+   * @param index the position in {@link #modelInputs}
    * @return false: runs bind it
    */
   public boolean modelInputHasData(int index) {
@@ -69,7 +69,7 @@ public final class LightRunner extends ModelRunner {
    * Copies new elements for an input that the executable contains; {@link #updateWeights} makes
    * runs use them.
    *
-   * @param name of the input
+   * @param name the name of the input
    * @param value its elements, copied; in native byte order
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#INVALID_ARGUMENT} (the
    *     size) or {@link ErrorCode#FAILED_PRECONDITION} (runs bind it)

@@ -268,7 +268,10 @@ public class ModelRunner implements AutoCloseable {
         rank);
   }
 
-  /** The library takes a size of 0 for that of the shape, which an empty buffer does not have. */
+  /**
+   * Refuses an empty buffer for a shape with elements, because the library interprets a size of 0
+   * as the size of the shape.
+   */
   private static void checkSize(String name, DataType type, long[] shape, int rank, long bytes) {
     for (int i = 0; i < rank; i++) if (shape[i] == 0) return;
     if (bytes > 0) return;
@@ -315,8 +318,8 @@ public class ModelRunner implements AutoCloseable {
    * As {@link #executeAsync(Bindings)}, with an executor for completions.
    *
    * @param bindings the memory of inputs and outputs
-   * @param executor of completions; {@code Runnable::run} uses a thread of the runner, which is
-   * fastest, but dependent actions must then not block or wait for another run
+   * @param executor the executor of completions; {@code Runnable::run} uses a thread of the runner,
+   * which is fastest, but dependent actions must then not block or wait for another run
    * @return completes when the outputs are written
    * @throws PoprtException as {@link #execute(Bindings)}, for errors of the arguments
    */
@@ -328,7 +331,7 @@ public class ModelRunner implements AutoCloseable {
    * As {@link #executeAsync(Bindings, Executor)}, with a limit of the waiting time.
    *
    * @param bindings the memory of inputs and outputs
-   * @param executor of completions
+   * @param executor the executor of completions
    * @param timeout the time until which the run must begin; 0: no limit
    * @return completes when the outputs are written, or with {@link ErrorCode#DEADLINE_EXCEEDED}
    * @throws IllegalArgumentException when the timeout is negative
@@ -346,7 +349,7 @@ public class ModelRunner implements AutoCloseable {
    * As {@link #executeAsync(Bindings, Executor)}, with options.
    *
    * @param bindings the memory of inputs and outputs
-   * @param executor of completions
+   * @param executor the executor of completions
    * @param options null: the defaults
    * @return completes when the outputs are written
    * @throws PoprtException as {@link #execute(Bindings)}, for errors of the arguments

@@ -24,7 +24,7 @@ public final class OpenOptions {
   /**
    * Selects the model if the files contain several.
    *
-   * @param name its name; "" for the only one
+   * @param name the name of the executable; "": the only one
    * @return this
    */
   public OpenOptions executable(String name) {

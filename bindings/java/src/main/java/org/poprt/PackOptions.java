@@ -30,8 +30,8 @@ public final class PackOptions {
    * Creates options for a model that records the packed inputs ({@code pack_args}), or whose first
    * input is of variable length.
    *
-   * @param timeout from the first item of a pack until its submission; whole microseconds, at least
-   * one
+   * @param timeout the time from the first item of a pack until its submission; whole microseconds,
+   * at least one
    */
   public PackOptions(Duration timeout) {
     this("", timeout);
@@ -41,8 +41,8 @@ public final class PackOptions {
    * Creates options for a model with the given input of variable length.
    *
    * @param dynamicInput name of the input of variable length
-   * @param timeout from the first item of a pack until its submission; whole microseconds, at least
-   * one
+   * @param timeout the time from the first item of a pack until its submission; whole microseconds,
+   * at least one
    */
   public PackOptions(String dynamicInput, Duration timeout) {
     this.dynamicInput = dynamicInput;
@@ -63,7 +63,7 @@ public final class PackOptions {
   /**
    * The input that contains lengths.
    *
-   * @param name of an s32 input; "", the default: as recorded in the model, or none
+   * @param name the name of an s32 input; "", the default: as recorded in the model, or none
    * @return this
    */
   public PackOptions unpackInfoInput(String name) {

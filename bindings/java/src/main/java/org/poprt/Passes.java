@@ -112,7 +112,7 @@ public final class Passes {
   /**
    * Sets the folder of external data.
    *
-   * @param path of a folder; "" forbids external data
+   * @param path the path of the folder; "" forbids external data
    * @return this
    */
   public Passes folder(String path) {

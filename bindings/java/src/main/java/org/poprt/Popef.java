@@ -38,7 +38,7 @@ public final class Popef {
    * Writes the data of a tensor blob to a NumPy file.
    *
    * @param file a PopEF file
-   * @param name of the tensor
+   * @param name the name of the tensor
    * @param executable the model of the data; "" for any
    * @param npy the file to write
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} when there is no such blob
@@ -51,7 +51,7 @@ public final class Popef {
    * Writes the data of a feed blob to a NumPy file; its first dimension is the number of tensors.
    *
    * @param file a PopEF file
-   * @param name of the feed
+   * @param name the name of the feed
    * @param executable the model of the data; "" for any
    * @param npy the file to write
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} when there is no such blob

@@ -27,8 +27,8 @@ public final class PopefAnchor {
    *
    * @param name the name in the model and of its tensor or feed blob
    * @param direction the direction of its stream
-   * @param dataType of its elements
-   * @param shape of one transfer; none for a scalar
+   * @param dataType the type of its elements
+   * @param shape the dimensions of one transfer; none for a scalar
    */
   public PopefAnchor(String name, Direction direction, DataType dataType, long... shape) {
     this.name = name;

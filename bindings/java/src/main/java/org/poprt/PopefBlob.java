@@ -12,7 +12,8 @@ import java.util.function.LongFunction;
 
 /**
  * A part of a PopEF file. Keeps the {@link PopefReader} or {@link PopefModel} that returned it.
- * When this is closed, the payload is no longer available. Any number of threads may use one.
+ * When that object is closed, the payload is no longer available. Any number of threads may use a
+ * blob.
  */
 public final class PopefBlob {
   /** The kind of a blob. */
@@ -83,7 +84,7 @@ public final class PopefBlob {
   /**
    * Its name.
    *
-   * @return of tensors and feeds: the anchor's
+   * @return the name; for tensors and feeds that of the anchor
    */
   public String name() {
     return name;
@@ -146,7 +147,7 @@ public final class PopefBlob {
   /**
    * Reads a part of the payload.
    *
-   * @param offset from its beginning
+   * @param offset the distance from its beginning, in bytes
    * @param into its remaining bytes are filled; its position is then its limit
    * @throws PoprtException with {@link ErrorCode#OUT_OF_RANGE} when the payload ends before, or
    *     {@link ErrorCode#DATA_LOSS} when a compressed one is damaged
@@ -195,8 +196,8 @@ public final class PopefBlob {
   /**
    * Returns a part of the payload, as {@link #map()} does.
    *
-   * @param offset from its beginning
-   * @param bytes their number
+   * @param offset the distance from its beginning, in bytes
+   * @param bytes the number of bytes
    * @return a buffer as that of {@link #map()}
    * @throws PoprtException with {@link ErrorCode#OUT_OF_RANGE} when the payload ends before
    */

@@ -374,7 +374,7 @@ public final class PopefMetadata {
   /**
    * Readable names of programs, by index.
    *
-   * @return not every program needs one
+   * @return the names of those programs that have one
    */
   public SortedMap<Long, String> programNames() {
     return programNames;
@@ -383,7 +383,7 @@ public final class PopefMetadata {
   /**
    * Its host-visible tensors.
    *
-   * @return in the order of the file
+   * @return the anchors, in the order of the file
    */
   public List<PopefAnchor> anchors() {
     return anchors;

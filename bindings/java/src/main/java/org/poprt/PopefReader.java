@@ -163,7 +163,7 @@ public final class PopefReader implements AutoCloseable {
   /**
    * The model of an executable.
    *
-   * @param executable its name; "": the only one
+   * @param executable the name of the executable; "": the only one
    * @return the executable with all blobs that belong to it
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} (no such executable, several
    *     and no name, no metadata for it or more than one) or {@link ErrorCode#DATA_LOSS} (data that

@@ -40,10 +40,10 @@ public final class PopefWriter implements AutoCloseable {
     /**
      * Describes a feed.
      *
-     * @param name of the anchor
+     * @param name the name of the anchor
      * @param tensors number of values
-     * @param dataType of their elements
-     * @param shape of each
+     * @param dataType the type of their elements
+     * @param shape the dimensions of each value
      */
     public Feed(String name, long tensors, DataType dataType, long... shape) {
       this.name = name;
@@ -118,7 +118,7 @@ public final class PopefWriter implements AutoCloseable {
   /**
    * Writes a new file.
    *
-   * @param file where
+   * @param file the file to write
    * @throws PoprtException as {@link #PopefWriter(Path, Mode)}
    */
   public PopefWriter(Path file) {
@@ -128,7 +128,7 @@ public final class PopefWriter implements AutoCloseable {
   /**
    * Writes a new file, or appends to an existing one.
    *
-   * @param file where
+   * @param file the file to write
    * @param mode the behaviour for an existing file
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (the folder does not exist), {@link
    *     ErrorCode#PERMISSION_DENIED} (the file cannot be created), {@link
@@ -147,7 +147,7 @@ public final class PopefWriter implements AutoCloseable {
    * the stream throws, the writer has failed, and the called method throws the same exception, or
    * an {@link UncheckedIOException} for an {@link IOException}.
    *
-   * @param stream stays open
+   * @param stream the stream, which the writer does not close
    */
   public PopefWriter(OutputStream stream) {
     sink = new Sink(stream);
@@ -199,7 +199,7 @@ public final class PopefWriter implements AutoCloseable {
   /**
    * Begins an executable.
    *
-   * @param name of the executable
+   * @param name the name of the executable
    * @param compress whether to compress it; readers then copy it instead of mapping it
    * @return this
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} (no name, or a duplicate name
@@ -213,10 +213,10 @@ public final class PopefWriter implements AutoCloseable {
   /**
    * Begins the value of one anchor.
    *
-   * @param name of the anchor
+   * @param name the name of the anchor
    * @param executable the executable to which it belongs; "": all with such an anchor
-   * @param dataType of its elements
-   * @param shape none for a scalar
+   * @param dataType the type of its elements
+   * @param shape its dimensions; none for a scalar
    * @return this
    * @throws PoprtException as {@link #executable}, and with {@link ErrorCode#INVALID_ARGUMENT} (a
    * type that PopEF lacks)
@@ -228,11 +228,11 @@ public final class PopefWriter implements AutoCloseable {
   /**
    * Begins a sequence of values of one anchor.
    *
-   * @param name of the anchor
+   * @param name the name of the anchor
    * @param executable the executable to which it belongs; "": all with such an anchor
    * @param tensors number of values
-   * @param dataType of their elements
-   * @param shape of each
+   * @param dataType the type of their elements
+   * @param shape the dimensions of each value
    * @return this
    * @throws PoprtException as {@link #tensor}
    */
@@ -244,7 +244,7 @@ public final class PopefWriter implements AutoCloseable {
   /**
    * Begins a blob of bytes without a defined format.
    *
-   * @param name of the blob
+   * @param name the name of the blob
    * @param executable the executable to which it belongs; "": all
    * @return this
    * @throws PoprtException as {@link #executable}
@@ -314,7 +314,7 @@ public final class PopefWriter implements AutoCloseable {
   /**
    * Appends bytes to one of {@link #feeds}.
    *
-   * @param feed its number, from 0
+   * @param feed the number of the feed, from 0
    * @param bytes its remaining bytes are written; its position does not change
    * @return this
    * @throws PoprtException as {@link #write(ByteBuffer)}, and with {@link

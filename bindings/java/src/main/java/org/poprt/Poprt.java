@@ -19,7 +19,7 @@ public final class Poprt {
   /**
    * Version of the library.
    *
-   * @return such as "1.0.0"
+   * @return a text such as "1.0.0"
    */
   public static String version() {
     return poprt_raw.raw_version_string();
@@ -64,7 +64,7 @@ public final class Poprt {
   /**
    * Returns the activity of sessions and runners that publish it in a folder (POPRT_TELEMETRY_DIR).
    *
-   * @param folder where
+   * @param folder the folder of the telemetry
    * @return a JSON array with an object for each; empty if there are none
    * @throws PoprtException when the folder may not be read
    */

@@ -7,7 +7,10 @@ public final class PoprtException extends RuntimeException {
   /** The kind of error. */
   private final ErrorCode code;
 
-  /** Compiled when a message first contains an option, because most do not. */
+  /**
+   * The regular expressions, which are compiled when a message first contains an option, because
+   * most do not.
+   */
   private static final class Spelling {
     static final java.util.regex.Pattern OPTION = java.util.regex.Pattern.compile("`([a-z_]+)`");
     static final java.util.regex.Pattern WORD = java.util.regex.Pattern.compile("_([a-z])");
@@ -41,7 +44,10 @@ public final class PoprtException extends RuntimeException {
         true);
   }
 
-  /** The same error with a cause. initCause() cannot set it, because the constructor has. */
+  /**
+   * The same error with a cause. initCause() cannot set it, because the constructor has set the
+   * cause to null.
+   */
   PoprtException causedBy(Throwable cause) {
     PoprtException made = new PoprtException(code, popefError, getMessage(), cause, true);
     made.setStackTrace(getStackTrace());
@@ -58,7 +64,10 @@ public final class PoprtException extends RuntimeException {
         ErrorCode.of(code), PopefError.NONE, spellOptions(Utf8.string(message)), null, false);
   }
 
-  /** Replaces the library's name {@code `batch_size`} by {@code batchSize}. */
+  /**
+   * Replaces names of options in the spelling of the library, such as {@code `batch_size`}, by
+   * those of Java, such as {@code `batchSize`}.
+   */
   private static String spellOptions(String message) {
     if (message.indexOf('`') < 0) return message;
     java.util.regex.Matcher option = Spelling.OPTION.matcher(message);

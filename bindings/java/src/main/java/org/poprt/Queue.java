@@ -82,8 +82,8 @@ public abstract class Queue {
    * As {@link #enqueue(Buffer)}, with an executor for completions.
    *
    * @param memory from its position to its limit
-   * @param executor of completions; {@code Runnable::run} uses the thread that runs programs, or
-   * that flushes or closes: dependent actions must then not block
+   * @param executor the executor of completions; {@code Runnable::run} uses the thread that runs
+   * programs, flushes or closes: dependent actions must then not block
    * @return as for {@link #enqueue(Buffer)}
    * @throws PoprtException as for {@link #enqueue(Buffer)}
    */

@@ -43,7 +43,7 @@ public final class QueueManager {
   /**
    * The queue of an input.
    *
-   * @param name of the anchor
+   * @param name the name of the anchor
    * @return always the same object
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}
    */
@@ -58,7 +58,7 @@ public final class QueueManager {
   /**
    * The queue of an output.
    *
-   * @param name of the anchor
+   * @param name the name of the anchor
    * @return always the same object
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}
    */

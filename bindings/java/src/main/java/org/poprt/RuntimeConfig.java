@@ -449,10 +449,10 @@ public final class RuntimeConfig {
   public RuntimeConfig() {}
 
   /**
-   * The device of a replica; others get any free one.
+   * Sets the device of a replica. Replicas without this call get any free device.
    *
-   * @param replica from 0 on
-   * @param device its device
+   * @param replica the number of the replica, from 0
+   * @param device the device of the replica
    * @return this
    * @since 1.0
    */
@@ -465,7 +465,7 @@ public final class RuntimeConfig {
    * Sets a value of an input for all runs, which then omit the input. A runner refuses elements of
    * another type than the input has.
    *
-   * @param name of the input
+   * @param name the name of the input
    * @param value its elements, in native byte order; copied when a runner is made
    * @return this
    * @since 1.0
@@ -480,7 +480,7 @@ public final class RuntimeConfig {
   /**
    * Runs may have any size along an axis; runs of several callers then share a batch.
    *
-   * @param axis without this call runs are a whole number of compiled batches
+   * @param axis the dimension; without this call, runs are a whole number of compiled batches
    * @return this
    */
   public RuntimeConfig batchingDim(int axis) {
@@ -492,9 +492,9 @@ public final class RuntimeConfig {
   /**
    * Sets and enables both timeouts.
    *
-   * @param batch from the first row of a batch until it is padded; 0: no limit
-   * @param dataParallel from the first complete batch of a step until the step starts without the
-   * others; 0: no limit
+   * @param batch the time from the first row of a batch until it is padded; 0: no limit
+   * @param dataParallel the time from the first complete batch of a step until the step starts
+   * without the others; 0: no limit
    * @return this
    */
   public RuntimeConfig batchSizeTimeout(Duration batch, Duration dataParallel) {

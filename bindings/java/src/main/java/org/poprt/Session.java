@@ -181,7 +181,7 @@ public final class Session implements AutoCloseable {
   /**
    * Sets the handler of an input.
    *
-   * @param name of the input
+   * @param name the name of the input
    * @param handler null removes it
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}
    */
@@ -200,7 +200,7 @@ public final class Session implements AutoCloseable {
   /**
    * Sets the handler of an output.
    *
-   * @param name of the output
+   * @param name the name of the output
    * @param handler null removes it
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}
    */
@@ -302,7 +302,7 @@ public final class Session implements AutoCloseable {
   /**
    * Runs programs.
    *
-   * @param indices PopEF's, in this order
+   * @param indices PopEF's indices of the programs, in this order
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, and as {@link #runLoadPrograms}
    */
   public void runPrograms(int... indices) {
@@ -351,7 +351,7 @@ public final class Session implements AutoCloseable {
   /**
    * Replaces the value of an input that has data in the executable, for later runs.
    *
-   * @param name of the input
+   * @param name the name of the input
    * @param value its elements, copied; in native byte order
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} or {@link ErrorCode#INVALID_ARGUMENT}
    *     (the size)
@@ -366,7 +366,7 @@ public final class Session implements AutoCloseable {
   /**
    * Copies the value of an input that has data in the executable.
    *
-   * @param name of the input
+   * @param name the name of the input
    * @param value receives its elements, in native byte order
    * @throws PoprtException as {@link #updateWeights}
    */

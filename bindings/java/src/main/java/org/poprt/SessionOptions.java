@@ -143,7 +143,8 @@ public final class SessionOptions {
   /**
    * Selects the anchors that handlers or queues serve.
    *
-   * @param which by default those without data of main programs and of no program
+   * @param which by default, it selects the anchors without data that belong to a main program or
+   *     to no program
    * @return this
    */
   public SessionOptions userAnchors(AnchorPredicate which) {

@@ -61,9 +61,9 @@ public final class Tensor {
    * A tensor of an array, or of nested arrays of equal length: {@code float[][]} has two
    * dimensions. Its elements are copied.
    *
-   * @param array of float, double, byte, short, int, long or boolean, in any number of dimensions;
-   *     the last dimension of complex numbers has two elements; or a buffer of a scalar, because the
-   *     compiler selects this method for a buffer without dimensions
+   * @param array an array of float, double, byte, short, int, long or boolean, in any number of
+   *     dimensions; the last dimension of complex numbers has two elements; or a buffer of a
+   *     scalar, because the compiler selects this method for a buffer without dimensions
    * @return the tensor
    * @throws IllegalArgumentException if it is not such an array, or its rows differ in length
    */
@@ -164,7 +164,8 @@ public final class Tensor {
   /**
    * Type of its elements.
    *
-   * @return null if it was made of a buffer, which a run accepts for the type of the input
+   * @return the type; null if the tensor was made of a buffer, which a run accepts if it fits the
+   *     type of the input
    */
   public DataType dataType() {
     return dataType;
@@ -194,7 +195,7 @@ public final class Tensor {
    * have one dimension.
    *
    * @param <T> the array's type
-   * @param type such as {@code float[][].class}
+   * @param type the class of the array, such as {@code float[][].class}
    * @return a copy
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} when type or number of
    *     dimensions differ
