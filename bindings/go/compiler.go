@@ -83,7 +83,7 @@ type CompileOptions struct {
 	// Number of elements of inputs that are sequences, by name; of an optional input 0 or 1. A sequence whose elements
 	// NAME[0], NAME[1] ... have shapes in the options does not need it. None given: the model's. Since 1.0.
 	InputLengths map[string]int64
-	// Bytes that are stored in the PopEF file next to the executable, by name, for the program that runs it. a runner
+	// Bytes that are stored in the PopEF file next to the executable, by name, for the program that runs it. A runner
 	// of [NewHostConcatRunner] reads "HostConcatRunnerConfig". Since 1.0.
 	OpaqueBlobs map[string][]byte
 	// Whether to refuse a model that otherwise causes a warning in the log: an attribute that the operator does not
@@ -124,7 +124,7 @@ type CompileOptions struct {
 
 // <options:compile_functions> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 
-// settled has each option under its newest name, and is checked.
+// settled returns the options, each under its newest name, or an error for a value that is refused.
 func (o CompileOptions) settled() (CompileOptions, error) {
 	var err error
 	o.ConvertVersion = oneOf(&err, "ConvertVersion", o.ConvertVersion, "OpsetVersion", o.OpsetVersion)

@@ -331,13 +331,13 @@ func (s *Sequence) FinishReason() (string, error) {
 // Cancel ends the text before its next token. Any thread may call it. Since 1.0.
 func (s *Sequence) Cancel() error { return callVoidOf(s.h, native.RawSequence.Cancel) }
 
-// Logit is the logit of a token, after `wait_logits`. 0 if there is none. Since 1.0.
+// Logit is the logit of a token, after the call that waits for the logits. 0 if there is none. Since 1.0.
 func (s *Sequence) Logit(token int64) float64 {
 	return valueOf(s.h, func(raw native.RawSequence) float64 { return raw.Logit(token) })
 }
 
-// SetLogit changes the logit of a token, after `wait_logits`. Errors: InvalidArgument (the token is outside of the
-// vocabulary); FailedPrecondition (the sequence does not wait). Since 1.0.
+// SetLogit changes the logit of a token, after the call that waits for the logits. Errors: InvalidArgument (the token
+// is outside of the vocabulary); FailedPrecondition (the sequence does not wait). Since 1.0.
 func (s *Sequence) SetLogit(token int64, value float64) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Set_logit(token, value) })
 }
@@ -369,19 +369,19 @@ func (s *Sequence) ReadFeatures(path string) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Read_features(path) })
 }
 
-// Save writes the text so far to a file: its state on the device, its options and the tokens that were not read.
-// `restore` continues it with the same tokens. The text goes on here. The file is written completely or not at all, and
-// replaces an existing file. Errors: FailedPrecondition (the sequence has not started); Unimplemented (the sequence is
-// a beam search); NotFound (the folder does not exist); PermissionDenied (the file cannot be created);
-// ResourceExhausted (the disk is full). Since 1.0.
+// Save writes the text so far to a file: its state on the device, its options and the tokens that were not read. A
+// sequence that restores the file continues it with the same tokens. The text goes on here. The file is written
+// completely or not at all, and replaces an existing file. Errors: FailedPrecondition (the sequence has not started);
+// Unimplemented (the sequence is a beam search); NotFound (the folder does not exist); PermissionDenied (the file
+// cannot be created); ResourceExhausted (the disk is full). Since 1.0.
 func (s *Sequence) Save(path string) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Save(path) })
 }
 
-// Restore reads a text that `save` wrote, instead of a prompt and options; `start` continues it. The generator must
-// have the same model and sizes. The time limit begins again. Errors: NotFound (the file does not exist); DataLoss (the
-// file is damaged or truncated); FailedPrecondition (the sequence has started, or has a prompt or options; or the file
-// is of another model, build or size). Since 1.0.
+// Restore reads a saved text instead of a prompt and options. Starting the sequence continues the text. The generator
+// must have the same model and sizes. The time limit begins again. Errors: NotFound (the file does not exist); DataLoss
+// (the file is damaged or truncated); FailedPrecondition (the sequence has started, or has a prompt or options; or the
+// file is of another model, build or size). Since 1.0.
 func (s *Sequence) Restore(path string) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Restore(path) })
 }

@@ -49,7 +49,8 @@ type RunnerOptions struct {
 	UseBatchingDim bool
 	// Dynamic is UseBatchingDim by its older name: only one of them may be set. Since 0.1.
 	Dynamic bool
-	// The dimension along which requests may have any size. Not 0 without UseBatchingDim: refused. Since 0.1.
+	// The dimension along which requests may have any size. A value other than 0 is refused without UseBatchingDim.
+	// Since 0.1.
 	BatchingDim int
 	// The ring has places for this number times the rows of a step; without a batching dimension a row is a batch. With
 	// 2, the ring has at least 64 places. 0: 2. Since 1.0.
@@ -142,7 +143,7 @@ type RunnerOptions struct {
 
 // <options:runner_functions> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 
-// settled has each option under its newest name, and is checked.
+// settled returns the options, each under its newest name, or an error for a value that is refused.
 func (o RunnerOptions) settled() (RunnerOptions, error) {
 	var err error
 	check32(&err, "Threads", o.Threads)
@@ -446,7 +447,7 @@ type RequestOptions struct {
 
 // <options:request_functions> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 
-// settled has each option under its newest name, and is checked.
+// settled returns the options, each under its newest name, or an error for a value that is refused.
 func (o RequestOptions) settled() (RequestOptions, error) {
 	var err error
 	return o, err

@@ -105,7 +105,7 @@ type SessionOptions struct {
 
 // <options:session_functions> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 
-// settled has each option under its newest name, and is checked.
+// settled returns the options, each under its newest name, or an error for a value that is refused.
 func (o SessionOptions) settled() (SessionOptions, error) {
 	var err error
 	check32(&err, "Threads", o.Threads)

@@ -306,7 +306,7 @@ def go_fields(fields, _):
 
 def go_functions(fields, place):
     made, owner = [f for f in fields if f.is_generated("go")], place["type"]
-    lines = ["", "// settled has each option under its newest name, and is checked.",
+    lines = ["", "// settled returns the options, each under its newest name, or an error for a value that is refused.",
              f"func (o {owner}) settled() ({owner}, error) {{", "\tvar err error"]
     for f in made:
         name = f.name("go")

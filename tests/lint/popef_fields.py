@@ -209,7 +209,8 @@ def java_accessors(fields):
         store = {"text": f"{name} = value", "flag": f"fields[{f.key.upper()}] = value ? 1 : 0",
                  "number": f"fields[{f.key.upper()}] = value"}[f.kind]
         lines += ["  /**"] + comment(f.text(), "   * ", "   * ", 100)
-        lines += ["   *", f"   * @return default {f.literal('java')}", f"   * @since {f.row['since']}", "   */",
+        lines += ["   *", f"   * @return its value; default {f.literal('java')}",
+                  f"   * @since {f.row['since']}", "   */",
                   f"  public {kind} {name}() {{", f"    return {stored};", "  }", ""]
         lines += ["  /**", f"   * Sets {{@link #{name}()}}.", "   *", f"   * @param value default {f.literal('java')}",
                   "   * @return this", f"   * @since {f.row['since']}", "   */",

@@ -233,8 +233,8 @@ namespace Poprt
         /// failed, the call after the last token fails with its error. Since 1.0.</summary>
         /// <param name="timeoutNs">How long to wait, in nanoseconds; negative: without limit.</param>
         /// <exception cref="PoprtException">DeadlineExceeded: there is no token in time.</exception>
-        /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started, waits for <c>resume</c>,
-        /// or has no token that may be chosen.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started, waits until the caller
+        /// resumes it, or has no token that may be chosen.</exception>
         public long Next(long timeoutNs)
         {
             return Result(() => raw.next(timeoutNs));
@@ -272,14 +272,15 @@ namespace Poprt
             return Result(() => raw.wait_logits(timeoutNs));
         }
 
-        /// <summary>The logit of a token, after <c>wait_logits</c>. 0 if there is none. Since 1.0.</summary>
+        /// <summary>The logit of a token, after the call that waits for the logits. 0 if there is none. Since
+        /// 1.0.</summary>
         /// <param name="token">The token.</param>
         public double Logit(long token)
         {
             return Result(() => raw.logit(token));
         }
 
-        /// <summary>Changes the logit of a token, after <c>wait_logits</c>. Since 1.0.</summary>
+        /// <summary>Changes the logit of a token, after the call that waits for the logits. Since 1.0.</summary>
         /// <param name="token">The token.</param>
         /// <param name="value">Its logit.</param>
         /// <exception cref="PoprtException">InvalidArgument: the token is outside of the vocabulary.</exception>
@@ -334,7 +335,7 @@ namespace Poprt
         }
 
         /// <summary>Whether a beam search has another text. The call waits for the end of the search and goes to that
-        /// text, whose tokens <c>next</c> then returns. Since 1.0.</summary>
+        /// text, whose tokens are then the next ones. Since 1.0.</summary>
         /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started, or has no token that may
         /// be chosen.</exception>
         public bool NextText()
@@ -343,8 +344,8 @@ namespace Poprt
         }
 
         /// <summary>Writes the text so far to a file: its state on the device, its options and the tokens that were not
-        /// read. <c>restore</c> continues it with the same tokens. The text goes on here. The file is written
-        /// completely or not at all, and replaces an existing file. Since 1.0.</summary>
+        /// read. A sequence that restores the file continues it with the same tokens. The text goes on here. The file
+        /// is written completely or not at all, and replaces an existing file. Since 1.0.</summary>
         /// <param name="path">The file.</param>
         /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started.</exception>
         /// <exception cref="PoprtException">Unimplemented: the sequence is a beam search.</exception>
@@ -356,8 +357,8 @@ namespace Poprt
             raw.save(path);
         }
 
-        /// <summary>Reads a text that <c>save</c> wrote, instead of a prompt and options; <c>start</c> continues it.
-        /// The generator must have the same model and sizes. The time limit begins again. Since 1.0.</summary>
+        /// <summary>Reads a saved text instead of a prompt and options. Starting the sequence continues the text. The
+        /// generator must have the same model and sizes. The time limit begins again. Since 1.0.</summary>
         /// <param name="path">The file.</param>
         /// <exception cref="PoprtException">NotFound: the file does not exist.</exception>
         /// <exception cref="PoprtException">DataLoss: the file is damaged or truncated.</exception>

@@ -87,8 +87,8 @@ class Sequence:
     def next(self, timeout_ns: int) -> int:
         """The next token, for which the call waits; -1 at the end of the text. If a run of the device has failed, the
         call after the last token fails with its error. Raises DeadlineExceededError (there is no token in time);
-        FailedPreconditionError (the sequence has not started, waits for ``resume``, or has no token that may be
-        chosen). Since 1.0."""
+        FailedPreconditionError (the sequence has not started, waits until the caller resumes it, or has no token
+        that may be chosen). Since 1.0."""
         return int(self._result(_raw.RawSequence.next, timeout_ns))
 
     @property
@@ -114,12 +114,12 @@ class Sequence:
         return int(self._result(_raw.RawSequence.wait_logits, timeout_ns))
 
     def logit(self, token: int) -> float:
-        """The logit of a token, after ``wait_logits``. 0 if there is none. Since 1.0."""
+        """The logit of a token, after the call that waits for the logits. 0 if there is none. Since 1.0."""
         return float(self._open().logit(token))
 
     def set_logit(self, token: int, value: float) -> None:
-        """Changes the logit of a token, after ``wait_logits``. Raises InvalidArgumentError (the token is outside of the
-        vocabulary); FailedPreconditionError (the sequence does not wait). Since 1.0."""
+        """Changes the logit of a token, after the call that waits for the logits. Raises InvalidArgumentError (the
+        token is outside of the vocabulary); FailedPreconditionError (the sequence does not wait). Since 1.0."""
         self._open().set_logit(token, value)
 
     def resume(self) -> None:
@@ -151,23 +151,23 @@ class Sequence:
 
     def next_text(self) -> bool:
         """Whether a beam search has another text. The call waits for the end of the search and goes to that text, whose
-        tokens ``next`` then returns. Raises FailedPreconditionError (the sequence has not started, or has no token
+        tokens are then the next ones. Raises FailedPreconditionError (the sequence has not started, or has no token
         that may be chosen). Since 1.0."""
         return bool(self._result(_raw.RawSequence.next_text))
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Writes the text so far to a file: its state on the device, its options and the tokens that were not read.
-        ``restore`` continues it with the same tokens. The text goes on here. The file is written completely or not
-        at all, and replaces an existing file. Raises FailedPreconditionError (the sequence has not started);
-        UnimplementedError (the sequence is a beam search); NotFoundError (the folder does not exist);
+        """Writes the text so far to a file: its state on the device, its options and the tokens that were not read. A
+        sequence that restores the file continues it with the same tokens. The text goes on here. The file is written
+        completely or not at all, and replaces an existing file. Raises FailedPreconditionError (the sequence has not
+        started); UnimplementedError (the sequence is a beam search); NotFoundError (the folder does not exist);
         PermissionDeniedError (the file cannot be created); ResourceExhaustedError (the disk is full). Since 1.0."""
         self._open().save(_path("path", path))
 
     def restore(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Reads a text that ``save`` wrote, instead of a prompt and options; ``start`` continues it. The generator must
-        have the same model and sizes. The time limit begins again. Raises NotFoundError (the file does not exist);
-        DataLossError (the file is damaged or truncated); FailedPreconditionError (the sequence has started, or has a
-        prompt or options; or the file is of another model, build or size). Since 1.0."""
+        """Reads a saved text instead of a prompt and options. Starting the sequence continues the text. The generator
+        must have the same model and sizes. The time limit begins again. Raises NotFoundError (the file does not
+        exist); DataLossError (the file is damaged or truncated); FailedPreconditionError (the sequence has started,
+        or has a prompt or options; or the file is of another model, build or size). Since 1.0."""
         path = _path("path", path)
         with _opening(path):
             self._open().restore(path)

@@ -181,7 +181,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_start(poprt_sequence* seque
 /* The next token, for which the call waits; -1 at the end of the text. If a run of the device has
  * failed, the call after the last token fails with its error. A negative `timeout_ns` means no
  * limit. Errors: deadline_exceeded (there is no token in time); failed_precondition (the sequence
- * has not started, waits for `resume`, or has no token that may be chosen). Since 1.0. */
+ * has not started, waits until the caller resumes it, or has no token that may be chosen).
+ * Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_next(poprt_sequence* sequence,
                                                           int64_t timeout_ns, int64_t* out_token);
 /* The logarithm of the probability that the model gives the token that was returned last, before
@@ -201,10 +202,11 @@ POPRT_API void poprt_sequence_cancel(poprt_sequence* sequence);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_wait_logits(poprt_sequence* sequence,
                                                                  int64_t timeout_ns,
                                                                  int64_t* out_count);
-/* The logit of a token, after `wait_logits`. 0 if there is none. Since 1.0. */
+/* The logit of a token, after the call that waits for the logits. 0 if there is none. Since 1.0. */
 POPRT_API double poprt_sequence_logit(const poprt_sequence* sequence, int64_t token);
-/* Changes the logit of a token, after `wait_logits`. Errors: invalid_argument (the token is outside
- * of the vocabulary); failed_precondition (the sequence does not wait). Since 1.0. */
+/* Changes the logit of a token, after the call that waits for the logits. Errors: invalid_argument
+ * (the token is outside of the vocabulary); failed_precondition (the sequence does not wait).
+ * Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_set_logit(poprt_sequence* sequence,
                                                                int64_t token, double value);
 /* Chooses the next token from the logits, which the caller may have changed. Errors:
@@ -229,19 +231,19 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_append_feature(poprt_sequen
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_read_features(poprt_sequence* sequence,
                                                                    const char* path);
 /* Whether a beam search has another text. The call waits for the end of the search and goes to that
- * text, whose tokens `next` then returns. Errors: failed_precondition (the sequence has not
+ * text, whose tokens are then the next ones. Errors: failed_precondition (the sequence has not
  * started, or has no token that may be chosen). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_next_text(poprt_sequence* sequence,
                                                                int32_t* out_value);
 /* Writes the text so far to a file: its state on the device, its options and the tokens that were
- * not read. `restore` continues it with the same tokens. The text goes on here. The file is written
- * completely or not at all, and replaces an existing file. Errors: failed_precondition (the
- * sequence has not started); unimplemented (the sequence is a beam search); not_found (the folder
- * does not exist); permission_denied (the file cannot be created); resource_exhausted (the disk is
- * full). Since 1.0. */
+ * not read. A sequence that restores the file continues it with the same tokens. The text goes on
+ * here. The file is written completely or not at all, and replaces an existing file. Errors:
+ * failed_precondition (the sequence has not started); unimplemented (the sequence is a beam
+ * search); not_found (the folder does not exist); permission_denied (the file cannot be created);
+ * resource_exhausted (the disk is full). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_save(poprt_sequence* sequence,
                                                           const char* path);
-/* Reads a text that `save` wrote, instead of a prompt and options; `start` continues it. The
+/* Reads a saved text instead of a prompt and options. Starting the sequence continues the text. The
  * generator must have the same model and sizes. The time limit begins again. Errors: not_found (the
  * file does not exist); data_loss (the file is damaged or truncated); failed_precondition (the
  * sequence has started, or has a prompt or options; or the file is of another model, build or

@@ -74,8 +74,8 @@ class Sequence {
   void start() { detail::check(poprt_sequence_start(handle_.get())); }
   // The next token, for which the call waits; -1 at the end of the text. If a run of the device has
   // failed, the call after the last token fails with its error. Throws deadline_exceeded (there is
-  // no token in time); failed_precondition (the sequence has not started, waits for `resume`, or
-  // has no token that may be chosen). Since 1.0.
+  // no token in time); failed_precondition (the sequence has not started, waits until the caller
+  // resumes it, or has no token that may be chosen). Since 1.0.
   int64_t next(int64_t timeoutNs) const {
     int64_t value = 0;
     detail::check(poprt_sequence_next(handle_.get(), timeoutNs, &value));
@@ -103,10 +103,11 @@ class Sequence {
     detail::check(poprt_sequence_wait_logits(handle_.get(), timeoutNs, &value));
     return value;
   }
-  // The logit of a token, after `wait_logits`. 0 if there is none. Since 1.0.
+  // The logit of a token, after the call that waits for the logits. 0 if there is none. Since 1.0.
   double logit(int64_t token) const { return poprt_sequence_logit(handle_.get(), token); }
-  // Changes the logit of a token, after `wait_logits`. Throws invalid_argument (the token is
-  // outside of the vocabulary); failed_precondition (the sequence does not wait). Since 1.0.
+  // Changes the logit of a token, after the call that waits for the logits. Throws invalid_argument
+  // (the token is outside of the vocabulary); failed_precondition (the sequence does not wait).
+  // Since 1.0.
   void setLogit(int64_t token, double value) {
     detail::check(poprt_sequence_set_logit(handle_.get(), token, value));
   }
@@ -135,24 +136,24 @@ class Sequence {
     detail::check(poprt_sequence_read_features(handle_.get(), path.c_str()));
   }
   // Whether a beam search has another text. The call waits for the end of the search and goes to
-  // that text, whose tokens `next` then returns. Throws failed_precondition (the sequence has not
-  // started, or has no token that may be chosen). Since 1.0.
+  // that text, whose tokens are then the next ones. Throws failed_precondition (the sequence has
+  // not started, or has no token that may be chosen). Since 1.0.
   bool nextText() const {
     int32_t value = 0;
     detail::check(poprt_sequence_next_text(handle_.get(), &value));
     return value != 0;
   }
   // Writes the text so far to a file: its state on the device, its options and the tokens that were
-  // not read. `restore` continues it with the same tokens. The text goes on here. The file is
-  // written completely or not at all, and replaces an existing file. Throws failed_precondition
-  // (the sequence has not started); unimplemented (the sequence is a beam search); not_found (the
-  // folder does not exist); permission_denied (the file cannot be created); resource_exhausted (the
-  // disk is full). Since 1.0.
+  // not read. A sequence that restores the file continues it with the same tokens. The text goes on
+  // here. The file is written completely or not at all, and replaces an existing file. Throws
+  // failed_precondition (the sequence has not started); unimplemented (the sequence is a beam
+  // search); not_found (the folder does not exist); permission_denied (the file cannot be created);
+  // resource_exhausted (the disk is full). Since 1.0.
   void save(const std::string& path) {
     detail::check(poprt_sequence_save(handle_.get(), path.c_str()));
   }
-  // Reads a text that `save` wrote, instead of a prompt and options; `start` continues it. The
-  // generator must have the same model and sizes. The time limit begins again. Throws not_found
+  // Reads a saved text instead of a prompt and options. Starting the sequence continues the text.
+  // The generator must have the same model and sizes. The time limit begins again. Throws not_found
   // (the file does not exist); data_loss (the file is damaged or truncated); failed_precondition
   // (the sequence has started, or has a prompt or options; or the file is of another model, build
   // or size). Since 1.0.

@@ -94,8 +94,8 @@ typedef struct poprt_runner_options {
    * if it cannot, the runner is refused as a failed precondition, and the message names the node.
    * Without it, a request has a whole number of compiled batches. Non-zero: yes. Since 0.1. */
   int32_t use_batching_dim;
-  /* The dimension along which requests may have any size. Not 0 without `use_batching_dim`:
-   * refused. Since 0.1. */
+  /* The dimension along which requests may have any size. A value other than 0 is refused without
+   * `use_batching_dim`. Since 0.1. */
   uint32_t batching_dim;
   /* The ring has places for this number times the rows of a step; without a batching dimension a
    * row is a batch. With 2, the ring has at least 64 places. 0: 2. Since 0.1. */

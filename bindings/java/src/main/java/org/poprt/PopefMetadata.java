@@ -120,7 +120,7 @@ public final class PopefMetadata {
   /**
    * Name of the executable that the metadata describes.
    *
-   * @return default ""
+   * @return its value; default ""
    * @since 0.1
    */
   public String executable() {
@@ -142,7 +142,7 @@ public final class PopefMetadata {
   /**
    * Number of replicas that are compiled in.
    *
-   * @return default 1
+   * @return its value; default 1
    * @since 0.1
    */
   public long replicationFactor() {
@@ -164,7 +164,7 @@ public final class PopefMetadata {
   /**
    * Number of IPUs that all replicas use together.
    *
-   * @return default 1
+   * @return its value; default 1
    * @since 0.1
    */
   public long numIpus() {
@@ -186,7 +186,7 @@ public final class PopefMetadata {
   /**
    * Version of the IPU that the executable was compiled for: 1, 2 or 21.
    *
-   * @return default 2
+   * @return its value; default 2
    * @since 0.1
    */
   public long ipuVersion() {
@@ -208,7 +208,7 @@ public final class PopefMetadata {
   /**
    * Whether the executable is for a POD.
    *
-   * @return default false
+   * @return its value; default false
    * @since 0.1
    */
   public boolean isPod() {
@@ -230,7 +230,7 @@ public final class PopefMetadata {
   /**
    * Number of host processes that work together.
    *
-   * @return default 1
+   * @return its value; default 1
    * @since 0.1
    */
   public long numProcesses() {
@@ -252,7 +252,7 @@ public final class PopefMetadata {
   /**
    * Whether the executable is for inference.
    *
-   * @return default true
+   * @return its value; default true
    * @since 0.1
    */
   public boolean isInference() {
@@ -274,7 +274,7 @@ public final class PopefMetadata {
   /**
    * Number of transfers of each stream in one run of the main programs.
    *
-   * @return default 1
+   * @return its value; default 1
    * @since 0.1
    */
   public long deviceIterations() {
@@ -296,7 +296,7 @@ public final class PopefMetadata {
   /**
    * Handle of the stream of the random seed; empty if there is none.
    *
-   * @return default ""
+   * @return its value; default ""
    * @since 0.1
    */
   public String seedHandle() {

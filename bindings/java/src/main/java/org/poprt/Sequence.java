@@ -176,7 +176,7 @@ public final class Sequence implements AutoCloseable {
    * @return a number
    * @throws PoprtException with {@link ErrorCode#DEADLINE_EXCEEDED}: there is no token in time
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has not
-   *     started, waits for {@code resume}, or has no token that may be chosen
+   *     started, waits until the caller resumes it, or has no token that may be chosen
    * @since 1.0
    */
   public long next(long timeoutNs) {
@@ -242,7 +242,7 @@ public final class Sequence implements AutoCloseable {
   }
 
   /**
-   * The logit of a token, after {@code wait_logits}. 0 if there is none.
+   * The logit of a token, after the call that waits for the logits. 0 if there is none.
    *
    * @param token the token
    * @return a number
@@ -255,7 +255,7 @@ public final class Sequence implements AutoCloseable {
   }
 
   /**
-   * Changes the logit of a token, after {@code wait_logits}.
+   * Changes the logit of a token, after the call that waits for the logits.
    *
    * @param token the token
    * @param value its logit
@@ -340,7 +340,7 @@ public final class Sequence implements AutoCloseable {
 
   /**
    * Whether a beam search has another text. The call waits for the end of the search and goes to
-   * that text, whose tokens {@code next} then returns.
+   * that text, whose tokens are then the next ones.
    *
    * @return true or false
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has not
@@ -355,8 +355,8 @@ public final class Sequence implements AutoCloseable {
 
   /**
    * Writes the text so far to a file: its state on the device, its options and the tokens that were
-   * not read. {@code restore} continues it with the same tokens. The text goes on here. The file is
-   * written completely or not at all, and replaces an existing file.
+   * not read. A sequence that restores the file continues it with the same tokens. The text goes on
+   * here. The file is written completely or not at all, and replaces an existing file.
    *
    * @param file the file
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has not
@@ -374,8 +374,8 @@ public final class Sequence implements AutoCloseable {
   }
 
   /**
-   * Reads a text that {@code save} wrote, instead of a prompt and options; {@code start} continues
-   * it. The generator must have the same model and sizes. The time limit begins again.
+   * Reads a saved text instead of a prompt and options. Starting the sequence continues the text.
+   * The generator must have the same model and sizes. The time limit begins again.
    *
    * @param file the file
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: the file does not exist
