@@ -86,8 +86,9 @@ void split(Params& p, Plan& plan) {
   p.row_tasks = (m + p.task_rows - 1) / p.task_rows;
   const double panel_ns =
       plan.work / static_cast<double>(std::max<int64_t>(1, p.panels * p.row_tasks));
-  const bool four = p.products == NarrowProducts::bf16 || p.products == NarrowProducts::f16;
-  const int64_t unit = four ? 4 : m > isa::kNarrowRows ? 3 : 1;
+  const bool halves = p.products == NarrowProducts::bf16 || p.products == NarrowProducts::f16;
+  const bool bytes = p.products == NarrowProducts::bytes;
+  const int64_t unit = halves ? 4 : m <= isa::kNarrowRows ? 1 : bytes ? 4 : 3;
   const int64_t most = std::max<int64_t>(1, (p.panels + 23) / 24);
   p.task_panels =
       std::clamp<int64_t>(static_cast<int64_t>(100e3 / std::max(panel_ns, 1.0)), 1, most);
@@ -158,6 +159,7 @@ Plan prepare(const Call& call) {
        .in_order = call.reproducible};
   p->panels = (s.n + isa::kNarrowPanel - 1) / isa::kNarrowPanel;
   check(r, c, *p);
+  if (r.has(kZeros)) s.zero = 1;
   p->table = &POPRT_SELECT_ISA(narrow);
   p->vnni = can_use_vnni();
   p->products = products_of_cpu(c.products, s, *p->table);

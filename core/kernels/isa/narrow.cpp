@@ -184,14 +184,12 @@ POPRT_INLINE int64_t left_of(int64_t n) { return n < 16 ? n : 16; }
 
 void to_bytes(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_begin,
               int64_t row_end) noexcept {
-  const int64_t values = narrow_row_values(s), bytes = narrow_row_bytes(s);
+  const int64_t bytes = narrow_row_bytes(s);
   typedef int8_t i8x16 __attribute__((vector_size(16)));
   typedef i8x16 i8x16u __attribute__((aligned(1), may_alias));
   for (int64_t row = row_begin; row < row_end; row++) {
     const float* x = a + row * s.k;
-    auto* q = reinterpret_cast<int8_t*>(rows + row * bytes);
-    auto* scales = reinterpret_cast<float*>(q + values);
-    auto* sums = reinterpret_cast<int32_t*>(scales + s.parts);
+    uint8_t* to = rows + row * bytes;
     for (int64_t part = 0; part < s.parts; part++) {
       const int64_t begin = part * s.part, end = begin + s.part < s.k ? begin + s.part : s.k;
       // The bits of magnitudes have the order of the magnitudes; those of NaN are the largest.
@@ -209,6 +207,7 @@ void to_bytes(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_b
       const float scale = !finite ? __builtin_nanf("") : some ? top / 127.0f : 0.0f;
       const f32x16 by = splat(some ? 127.0f / top : 0.0f);
       i32x16 total{};
+      auto* q = reinterpret_cast<int8_t*>(to + 8) - begin;
       for (int64_t k = begin; k < end; k += 16) {
         const f32x16 v = load_first(x + k, left_of(end - k)) * by;
         const i32x16 whole = to_i32(some ? clamp(vround(v), -127, 127) : zero());
@@ -217,10 +216,11 @@ void to_bytes(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_b
       }
       int32_t sum = 0;
       for (int i = 0; i < 16; i++) sum += total[i];
-      scales[part] = scale;
-      sums[part] = sum;
+      const int32_t minus = -sum * static_cast<int32_t>(s.zero);
+      __builtin_memcpy(to, &scale, 4);
+      __builtin_memcpy(to + 4, &minus, 4);
+      to += 8 + s.part;
     }
-    for (int64_t k = (s.k + 15) / 16 * 16; k < values; k++) q[k] = 0;
   }
 }
 

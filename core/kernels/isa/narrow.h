@@ -56,7 +56,7 @@ struct NarrowShape {
   NarrowFormat format;
   int64_t block;   // values of k with one scale, a multiple of the group
   int64_t blocks;  // of a column
-  int64_t zero;    // the zero point of all blocks if `zeros` is null
+  int64_t zero;    // the zero point of all blocks if `zeros` is null, else 1
   bool half_scales;
   Epilogue epilogue;
   // Products of bytes store rows of bytes in blocks of `part` values, which divides `block`.
@@ -89,8 +89,8 @@ struct NarrowTable {
   // accept weights of 8 bits.
   void (*bytes)(bool vnni, const NarrowShape& s, const NarrowOperands& o,
                 const NarrowRange& range) noexcept;
-  // Quantises rows of a to bytes from -127 to 127, with a scale and the sum of the bytes for each
-  // part: [whole groups of k, rounded up to 64 bytes][f32 scales][s32 sums].
+  // Quantises rows of a to bytes from -127 to 127. A row is a list of parts: the f32 scale, the sum
+  // of the bytes times -s.zero as s32, and the bytes, with zeros for whole groups of k.
   void (*to_bytes)(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_begin,
                    int64_t row_end) noexcept;
   // Computes with the dots of pairs of bf16 and f32 sums; o.rows has rows of narrow_pair_bytes().

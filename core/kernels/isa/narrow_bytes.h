@@ -1,7 +1,10 @@
 // Products of narrow integer weights and rows of bytes (isa/narrow.h). A mask selects the same
 // field of the four bytes of every column, which is one operand of a dot of bytes; the other one is
-// four bytes of a row. Weights are unsigned, so the zero point times the sum of the row is
-// subtracted.
+// four bytes of a row. Weights are unsigned, so the sums begin with the zero point times minus the
+// sum of the row.
+//
+// A tile has up to kByteRows rows of one panel, or half of them of two panels. In two panels, a
+// register of four broadcast bytes is an operand of two dots, so loads do not limit the speed.
 #pragma once
 
 #include "kernels/isa/narrow_weights.h"
@@ -11,9 +14,9 @@ namespace poprt::kernels::isa {
 namespace {
 
 #if defined(__AVX512BW__)
-constexpr int kByteRows = 12;
+constexpr int kByteRows = 12, kByteVectors = 2;
 #elif defined(__AVX2__)
-constexpr int kByteRows = 2;
+constexpr int kByteRows = 2, kByteVectors = 1;
 #endif
 
 #if defined(__AVX2__)
@@ -26,10 +29,11 @@ constexpr int kBytesAhead = 8192;
 using u8x16 = uint8_t __attribute__((vector_size(16)));
 typedef u8x16 u8x16u __attribute__((aligned(1), may_alias));
 
-POPRT_INLINE u32x16 zero_products(const NarrowShape& s, const uint8_t* zeros, int32_t row_sum) {
-  const auto minus = static_cast<uint32_t>(-row_sum);
-  if (!zeros) return u32x16{} + minus * static_cast<uint32_t>(s.zero);
-  return __builtin_convertvector(*reinterpret_cast<const u8x16u*>(zeros), u32x16) * minus;
+// The zero points of 16 columns, or 1 if the rows already contain the product with all of them,
+// times minus the sum of a part of a row.
+POPRT_INLINE u32x16 zero_products(const uint8_t* zeros, uint32_t minus_sum) {
+  if (!zeros) return u32x16{} + minus_sum;
+  return __builtin_convertvector(*reinterpret_cast<const u8x16u*>(zeros), u32x16) * minus_sum;
 }
 
 // sum[j] += four bytes of column j, at most 15 each, times four signed bytes.
@@ -54,63 +58,94 @@ POPRT_INLINE POPRT_VNNI u32x16 add_dots(u32x16 sum, u32x16 w, int32_t quad) {
 }
 #endif
 
-#define POPRT_BYTE_TILE(name, target, add)                                                      \
-  template <int kBits, int kRows>                                                               \
-  target void name(const NarrowShape& s, const NarrowPanel& panel, const uint8_t* rows,         \
-                   const TileOut& out) {                                                        \
-    constexpr int kGroup = 32 / kBits;                                                          \
-    const int64_t stride = narrow_row_bytes(s), values = narrow_row_values(s);                  \
-    const int64_t groups = narrow_groups(s.format, s.k), of_part = s.part / kGroup;             \
-    const int64_t parts_of_block = s.block / s.part;                                            \
-    const uint8_t* p = panel.weights;                                                           \
-    f32x16 acc[kRows][1];                                                                       \
-    tile_begin(acc, out);                                                                       \
-    int64_t block = 0, left = parts_of_block;                                                   \
-    for (int64_t part = 0, group = 0; part < s.parts; part++) {                                 \
-      u32x16 sum[kRows];                                                                        \
-      POPRT_UNROLL for (int r = 0; r < kRows; r++) sum[r] = zero_products(                      \
-          s, panel.zeros_of(block),                                                             \
-          reinterpret_cast<const int32_t*>(rows + r * stride + values + 4 * s.parts)[part]);    \
-      const int64_t end = groups - group < of_part ? groups : group + of_part;                  \
-      for (; group < end; group++, p += 64) {                                                   \
-        if (kRows <= 2) __builtin_prefetch(p + kBytesAhead);                                    \
-        const u32x16 v = *reinterpret_cast<const u32x16n*>(p);                                  \
-        const uint8_t* x = rows + group * kGroup;                                               \
-        POPRT_UNROLL for (int j = 0; j < 8 / kBits; j++) {                                      \
-          const u32x16 w = kBits == 8 ? v                                                       \
-                                      : (v >> static_cast<uint32_t>(kBits * j)) &               \
-                                            (0x01010101u * ((1u << kBits) - 1u));               \
-          POPRT_UNROLL for (int r = 0; r < kRows; r++) sum[r] =                                 \
-              add(sum[r], w, *reinterpret_cast<const loose_i32*>(x + r * stride + 4 * j));      \
-        }                                                                                       \
-      }                                                                                         \
-      const f32x16 scale = panel.scale_of(block);                                               \
-      POPRT_UNROLL for (int r = 0; r < kRows; r++) acc[r][0] = fma(                             \
-          __builtin_convertvector(reinterpret_cast<i32x16>(sum[r]), f32x16),                    \
-          scale * reinterpret_cast<const float*>(rows + r * stride + values)[part], acc[r][0]); \
-      if (--left == 0) {                                                                        \
-        block++;                                                                                \
-        left = parts_of_block;                                                                  \
-      }                                                                                         \
-    }                                                                                           \
-    tile_store(acc, out);                                                                       \
-  }                                                                                             \
-  template <int kBits, int kRows>                                                               \
-  constexpr void name##_fill(ByteTile* at) {                                                    \
-    at[kRows] = name<kBits, kRows>;                                                             \
-    if constexpr (kRows > 1) name##_fill<kBits, kRows - 1>(at);                                 \
+#define POPRT_BYTE_TILE(name, target, add)                                                         \
+  template <int kBits, int kRows, int kVectors>                                                    \
+  target void name(const NarrowShape& s, const NarrowOperands& o, int64_t row, int64_t at) {       \
+    constexpr int kGroup = 32 / kBits;                                                             \
+    const int64_t stride = narrow_row_bytes(s);                                                    \
+    const int64_t groups = narrow_groups(s.format, s.k), of_part = s.part / kGroup;                \
+    const int64_t parts_of_block = s.block / s.part;                                               \
+    const NarrowPanel panels[2] = {NarrowPanel(s, o, at), NarrowPanel(s, o, at + kVectors - 1)};   \
+    const int64_t next = panels[1].weights - panels[0].weights;                                    \
+    const uint8_t* p = panels[0].weights;                                                          \
+    /* Three rows of each pointer: an address can have the stride once or twice. */                \
+    constexpr int kBases = (kRows + 2) / 3;                                                        \
+    const uint8_t* base[kBases];                                                                   \
+    POPRT_UNROLL for (int i = 0; i < kBases; i++) base[i] = o.rows + (row + 3 * i) * stride;       \
+    const TileOut out = narrow_out(s, o, row, at * kNarrowPanel, kVectors);                        \
+    f32x16 acc[kRows][kVectors];                                                                   \
+    tile_begin(acc, out);                                                                          \
+    int64_t block = 0, left = parts_of_block;                                                      \
+    for (int64_t part = 0, group = 0; part < s.parts; part++) {                                    \
+      u32x16 sum[kRows][kVectors];                                                                 \
+      POPRT_UNROLL for (int r = 0; r < kRows; r++) {                                               \
+        const uint8_t* x = base[r / 3] + r % 3 * stride;                                           \
+        POPRT_UNROLL for (int q = 0; q < kVectors; q++) sum[r][q] =                                \
+            zero_products(panels[q].zeros_of(block), *reinterpret_cast<const uint32_t*>(x + 4));   \
+      }                                                                                            \
+      const int64_t end = groups - group < of_part ? groups : group + of_part;                     \
+      POPRT_UNROLL for (int i = 0; i < kBases; i++) base[i] += 8;                                  \
+      const int64_t of_this = end - group;                                                         \
+      for (; group < end; group++, p += 64) {                                                      \
+        if (kRows <= 2) __builtin_prefetch(p + kBytesAhead);                                       \
+        u32x16 v[kVectors];                                                                        \
+        POPRT_UNROLL for (int q = 0; q < kVectors; q++) v[q] =                                     \
+            *reinterpret_cast<const u32x16n*>(p + q * next);                                       \
+        POPRT_UNROLL for (int j = 0; j < 8 / kBits; j++) {                                         \
+          u32x16 w[kVectors];                                                                      \
+          POPRT_UNROLL for (int q = 0; q < kVectors; q++) w[q] =                                   \
+              kBits == 8 ? v[q]                                                                    \
+                         : (v[q] >> static_cast<uint32_t>(kBits * j)) &                            \
+                               (0x01010101u * ((1u << kBits) - 1u));                               \
+          POPRT_UNROLL for (int r = 0; r < kRows; r++) {                                           \
+            const uint8_t* x = base[r / 3] + r % 3 * stride;                                       \
+            const int32_t quad = *reinterpret_cast<const loose_i32*>(x + 4 * j);                   \
+            POPRT_UNROLL for (int q = 0; q < kVectors; q++) sum[r][q] =                            \
+                add(sum[r][q], w[q], quad);                                                        \
+          }                                                                                        \
+        }                                                                                          \
+        POPRT_UNROLL for (int i = 0; i < kBases; i++) base[i] += kGroup;                           \
+      }                                                                                            \
+      const int64_t back = -8 - of_this * kGroup;                                                  \
+      f32x16 scale[kVectors];                                                                      \
+      POPRT_UNROLL for (int q = 0; q < kVectors; q++) scale[q] = panels[q].scale_of(block);        \
+      POPRT_UNROLL for (int r = 0; r < kRows; r++) {                                               \
+        /* Prevents moving the products of later rows to here, where they would take registers. */ \
+        asm volatile("" ::: "memory");                                                             \
+        const uint8_t* x = base[r / 3] + r % 3 * stride + back;                                    \
+        const float times = *reinterpret_cast<const float*>(x);                                    \
+        POPRT_UNROLL for (int q = 0; q < kVectors; q++) acc[r][q] =                                \
+            fma(__builtin_convertvector(reinterpret_cast<i32x16>(sum[r][q]), f32x16),              \
+                scale[q] * times, acc[r][q]);                                                      \
+      }                                                                                            \
+      if (--left == 0) {                                                                           \
+        block++;                                                                                   \
+        left = parts_of_block;                                                                     \
+      }                                                                                            \
+    }                                                                                              \
+    tile_store(acc, out);                                                                          \
+  }                                                                                                \
+  template <int kBits, int kRows, int kVectors>                                                    \
+  constexpr void name##_fill(ByteTile* at) {                                                       \
+    at[kRows] = name<kBits, kRows, kVectors>;                                                      \
+    if constexpr (kRows > (kVectors > 1 ? 4 : 1)) name##_fill<kBits, kRows - 1, kVectors>(at);     \
   }
 
-using ByteTile = void (*)(const NarrowShape&, const NarrowPanel&, const uint8_t*, const TileOut&);
+using ByteTile = void (*)(const NarrowShape&, const NarrowOperands&, int64_t row, int64_t panel);
 struct ByteTiles {
-  ByteTile at[3][kByteRows + 1] = {};  // for 2, 4 and 8 bits
+  ByteTile one[3][kByteRows + 1] = {};      // of one panel, for 2, 4 and 8 bits
+  ByteTile two[3][kByteRows / 2 + 1] = {};  // of two panels, for at least 4 rows
 };
 
 POPRT_BYTE_TILE(small_tile, , add_small)
 constexpr ByteTiles make_small_tiles() {
   ByteTiles t;
-  small_tile_fill<2, kByteRows>(t.at[0]);
-  small_tile_fill<4, kByteRows>(t.at[1]);
+  small_tile_fill<2, kByteRows, 1>(t.one[0]);
+  small_tile_fill<4, kByteRows, 1>(t.one[1]);
+  if constexpr (kByteVectors > 1) {
+    small_tile_fill<2, kByteRows / 2, kByteVectors>(t.two[0]);
+    small_tile_fill<4, kByteRows / 2, kByteVectors>(t.two[1]);
+  }
   return t;
 }
 constexpr ByteTiles kSmallTiles = make_small_tiles();
@@ -118,9 +153,12 @@ constexpr ByteTiles kSmallTiles = make_small_tiles();
 POPRT_BYTE_TILE(dot_tile, POPRT_VNNI, add_dots)
 constexpr ByteTiles make_dot_tiles() {
   ByteTiles t;
-  dot_tile_fill<2, kByteRows>(t.at[0]);
-  dot_tile_fill<4, kByteRows>(t.at[1]);
-  dot_tile_fill<8, kByteRows>(t.at[2]);
+  dot_tile_fill<2, kByteRows, 1>(t.one[0]);
+  dot_tile_fill<4, kByteRows, 1>(t.one[1]);
+  dot_tile_fill<8, kByteRows, 1>(t.one[2]);
+  dot_tile_fill<2, kByteRows / 2, kByteVectors>(t.two[0]);
+  dot_tile_fill<4, kByteRows / 2, kByteVectors>(t.two[1]);
+  dot_tile_fill<8, kByteRows / 2, kByteVectors>(t.two[2]);
   return t;
 }
 constexpr ByteTiles kDotTiles = make_dot_tiles();
@@ -133,16 +171,18 @@ void narrow_bytes(bool vnni, const NarrowShape& s, const NarrowOperands& o,
   if (vnni) tiles = &kDotTiles;
 #endif
   (void)vnni;
-  const ByteTile* of_rows = tiles->at[static_cast<int>(s.format)];
-  for (int64_t p = range.panel_begin; p < range.panel_end; p++) {
-    const NarrowPanel panel(s, o, p);
+  const auto format = static_cast<int>(s.format);
+  for (int64_t p = range.panel_begin; p < range.panel_end;) {
+    const bool two =
+        kByteVectors > 1 && p + 1 < range.panel_end && range.row_end - range.row_begin > kByteRows;
+    const int64_t most = two ? kByteRows / 2 : kByteRows;
     for (int64_t row = range.row_begin; row < range.row_end;) {
-      const int64_t left = range.row_end - row, pieces = (left + kByteRows - 1) / kByteRows;
+      const int64_t left = range.row_end - row, pieces = (left + most - 1) / most;
       const int64_t rows = (left + pieces - 1) / pieces;
-      of_rows[rows](s, panel, o.rows + row * narrow_row_bytes(s),
-                    narrow_out(s, o, row, p * kNarrowPanel, 1));
+      (two ? tiles->two[format] : tiles->one[format])[rows](s, o, row, p);
       row += rows;
     }
+    p += two ? 2 : 1;
   }
 }
 #define POPRT_NARROW_BYTES narrow_bytes

@@ -63,7 +63,9 @@ struct NarrowProduct {
     shape.format = format;
     shape.block = block ? block : (k + 15) / 16 * 16;
     shape.blocks = (k + shape.block - 1) / shape.block;
-    shape.zero = isa::is_integer(format) ? 1 << (isa::narrow_bits(format) - 1) : 0;
+    shape.zero = zero_points               ? 1
+                 : isa::is_integer(format) ? 1 << (isa::narrow_bits(format) - 1)
+                                           : 0;
     shape.half_scales = half;
     shape.part = 16;
     while (shape.part < 128 && shape.block % (2 * shape.part) == 0) shape.part *= 2;
