@@ -179,7 +179,30 @@ float exponentials(float* x, int64_t n, const float* mask, bool replaces, float 
   return 1.0f / sum(total);
 }
 
-// Processes sixteen keys at a time: sixteen sums in lanes, transposed to be added.
+// Lane i of the result is the sum of the lanes of v[i]. Each round adds the halves of two vectors.
+POPRT_INLINE f32x16 sums_of_lanes(f32x16 (&v)[16]) {
+  for (int i = 0; i < 8; i++)
+    v[i] = __builtin_shufflevector(v[i], v[i + 8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21,
+                                   22, 23) +
+           __builtin_shufflevector(v[i], v[i + 8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28,
+                                   29, 30, 31);
+  for (int i = 0; i < 4; i++)
+    v[i] = __builtin_shufflevector(v[i], v[i + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25,
+                                   26, 27) +
+           __builtin_shufflevector(v[i], v[i + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28,
+                                   29, 30, 31);
+  for (int i = 0; i < 2; i++)
+    v[i] = __builtin_shufflevector(v[i], v[i + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13,
+                                   28, 29) +
+           __builtin_shufflevector(v[i], v[i + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14,
+                                   15, 30, 31);
+  return __builtin_shufflevector(v[0], v[1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14,
+                                 30) +
+         __builtin_shufflevector(v[0], v[1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15,
+                                 31);
+}
+
+// Processes sixteen keys at a time: sixteen sums in lanes.
 void scores_of(const float* q, const float* k, int64_t stride, int64_t keys, int64_t size,
                float scale, float* scores) noexcept {
   for (int64_t t = 0; t < keys; t += 16) {
@@ -196,27 +219,31 @@ void scores_of(const float* q, const float* k, int64_t stride, int64_t keys, int
           sums[i] = fma(x, load_first(k + (t + i) * stride + d, n), sums[i]);
       }
     }
-    transpose16(sums);
-    for (int step = 8; step; step /= 2)
-      for (int i = 0; i < step; i++) sums[i] += sums[i + step];
-    store_first(scores + t, sums[0] * scale, rows);
+    store_first(scores + t, sums_of_lanes(sums) * scale, rows);
   }
 }
 
+// Even and odd keys have sums of their own, because the latency of one sum limits the speed.
 template <int V>
 POPRT_INLINE void mix_columns(const float* weights, const float* v, int64_t stride, int64_t keys,
                               int64_t columns, float scale, float* y) {
   const int64_t last = columns - 16 * (V - 1);  // lanes of the last vector
-  f32x16 acc[V];
-  for (auto& a : acc) a = zero();
-  for (int64_t t = 0; t < keys; t++) {
+  f32x16 acc[2][V] = {};
+  const auto add = [&](int64_t t, f32x16(&to)[V]) {
     const f32x16 w = splat(weights[t]);
     const float* row = v + t * stride;
 #pragma GCC unroll 4
-    for (int i = 0; i + 1 < V; i++) acc[i] = fma(w, load(row + 16 * i), acc[i]);
-    acc[V - 1] = fma(w, load_first(row + 16 * (V - 1), last), acc[V - 1]);
+    for (int i = 0; i + 1 < V; i++) to[i] = fma(w, load(row + 16 * i), to[i]);
+    to[V - 1] = fma(w, load_first(row + 16 * (V - 1), last), to[V - 1]);
+  };
+  int64_t t = 0;
+  for (; t + 1 < keys; t += 2) {
+    add(t, acc[0]);
+    add(t + 1, acc[1]);
   }
-  for (int i = 0; i < V; i++) store_first(y + 16 * i, acc[i] * scale, i + 1 < V ? 16 : last);
+  if (t < keys) add(t, acc[0]);
+  for (int i = 0; i < V; i++)
+    store_first(y + 16 * i, (acc[0][i] + acc[1][i]) * scale, i + 1 < V ? 16 : last);
 }
 
 void mix(const float* weights, const float* v, int64_t stride, int64_t keys, int64_t size,
@@ -269,12 +296,9 @@ void byte_scores(const float* q, const int8_t* k, int64_t stride, int64_t keys, 
           sums[i] = fma(x, widen_first(first + i * stride + d, n), sums[i]);
       }
     }
-    transpose16(sums);
-    for (int step = 8; step; step /= 2)
-      for (int i = 0; i < step; i++) sums[i] += sums[i + step];
     float scales[16] = {};
     for (int64_t i = 0; i < rows; i++) scales[i] = scale * row_scale(first + i * stride, size);
-    store_first(scores + t, sums[0] * load(scales), rows);
+    store_first(scores + t, sums_of_lanes(sums) * load(scales), rows);
   }
 }
 

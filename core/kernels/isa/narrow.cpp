@@ -182,6 +182,16 @@ void halves(bool native, const NarrowShape& s, const NarrowOperands& o, const Na
 
 POPRT_INLINE int64_t left_of(int64_t n) { return n < 16 ? n : 16; }
 
+// Combines the sixteen lanes with f, which is commutative and associative.
+template <class F>
+POPRT_INLINE int32_t fold_lanes(i32x16 v, F f) {
+  v = f(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+  v = f(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
+  v = f(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+  v = f(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+  return v[0];
+}
+
 void to_bytes(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_begin,
               int64_t row_end) noexcept {
   const int64_t bytes = narrow_row_bytes(s);
@@ -199,8 +209,7 @@ void to_bytes(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_b
             reinterpret_cast<i32x16>(load_first(x + k, left_of(end - k))) & 0x7fffffff;
         most = bits > most ? bits : most;
       }
-      int32_t top_bits = 0;
-      for (int i = 0; i < 16; i++) top_bits = most[i] > top_bits ? most[i] : top_bits;
+      const int32_t top_bits = fold_lanes(most, [](i32x16 x, i32x16 y) { return x > y ? x : y; });
       float top = 0;
       __builtin_memcpy(&top, &top_bits, 4);
       const bool finite = top_bits < 0x7f800000, some = finite && top > 0x1p-100f;
@@ -214,8 +223,7 @@ void to_bytes(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_b
         total += whole;
         *reinterpret_cast<i8x16u*>(q + k) = __builtin_convertvector(whole, i8x16);
       }
-      int32_t sum = 0;
-      for (int i = 0; i < 16; i++) sum += total[i];
+      const int32_t sum = fold_lanes(total, [](i32x16 x, i32x16 y) { return x + y; });
       const int32_t minus = -sum * static_cast<int32_t>(s.zero);
       __builtin_memcpy(to, &scale, 4);
       __builtin_memcpy(to + 4, &minus, 4);

@@ -87,7 +87,7 @@ POPRT_INLINE POPRT_VNNI u32x16 add_dots(u32x16 sum, u32x16 w, int32_t quad) {
       POPRT_UNROLL for (int i = 0; i < kBases; i++) base[i] += 8;                                  \
       const int64_t of_this = end - group;                                                         \
       for (; group < end; group++, p += 64) {                                                      \
-        if (kRows <= 2) __builtin_prefetch(p + kBytesAhead);                                       \
+        if (kVectors == 1) __builtin_prefetch(p + kBytesAhead);                                    \
         u32x16 v[kVectors];                                                                        \
         POPRT_UNROLL for (int q = 0; q < kVectors; q++) v[q] =                                     \
             *reinterpret_cast<const u32x16n*>(p + q * next);                                       \
