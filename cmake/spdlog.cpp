@@ -1,5 +1,6 @@
 // Compiles spdlog once (as its own src/ does) for the two files that log through it: the logger,
-// its patterns, and the sinks for standard output, standard error and a file.
+// its patterns, and the sinks for standard output, standard error and a file, which ForkSink
+// guards.
 #include <spdlog/common-inl.h>
 #include <spdlog/details/backtracer-inl.h>
 #include <spdlog/details/file_helper-inl.h>
@@ -16,12 +17,10 @@
 #include <spdlog/sinks/basic_file_sink-inl.h>
 #include <spdlog/sinks/sink-inl.h>
 
-#include <mutex>
-
 namespace spdlog::sinks {
-template class ansicolor_sink<details::console_mutex>;
-template class ansicolor_stdout_sink<details::console_mutex>;
-template class ansicolor_stderr_sink<details::console_mutex>;
-template class base_sink<std::mutex>;
-template class basic_file_sink<std::mutex>;
+template class ansicolor_sink<details::console_nullmutex>;
+template class ansicolor_stdout_sink<details::console_nullmutex>;
+template class ansicolor_stderr_sink<details::console_nullmutex>;
+template class base_sink<details::null_mutex>;
+template class basic_file_sink<details::null_mutex>;
 }  // namespace spdlog::sinks

@@ -1,7 +1,10 @@
 #include "base/log.h"
 
+#include "base/first_use.h"
+#include "base/fork_sink.h"
 #include "base/log_level.h"
 
+#include <spdlog/details/os.h>
 #include <spdlog/logger.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/sink.h>
@@ -19,6 +22,10 @@
 
 namespace poprt {
 namespace {
+
+// The static variable of is_color_terminal() is initialized when the library is loaded, so that no
+// thread is in its initializer during a fork.
+[[maybe_unused]] const bool colors_known = spdlog::details::os::is_color_terminal();
 
 std::optional<LogLevel> level_from_name(std::string_view name) {
   std::string upper;
@@ -53,21 +60,22 @@ std::atomic<LogReceiver> log_receiver{nullptr};
 
 class Sink final : public spdlog::sinks::sink {
  public:
+  explicit Sink(std::unique_ptr<spdlog::sinks::sink> to) : stderr_(std::move(to)) {}
   void log(const spdlog::details::log_msg& message) override {
     if (const LogReceiver receive = log_receiver.load(std::memory_order_acquire))
       receive(static_cast<int32_t>(message.level),
               std::string(message.payload.data(), message.payload.size()).c_str());
     else
-      stderr_.log(message);
+      stderr_->log(message);
   }
-  void flush() override { stderr_.flush(); }
-  void set_pattern(const std::string& pattern) override { stderr_.set_pattern(pattern); }
+  void flush() override { stderr_->flush(); }
+  void set_pattern(const std::string& pattern) override { stderr_->set_pattern(pattern); }
   void set_formatter(std::unique_ptr<spdlog::formatter> formatter) override {
-    stderr_.set_formatter(std::move(formatter));
+    stderr_->set_formatter(std::move(formatter));
   }
 
  private:
-  spdlog::sinks::stderr_color_sink_mt stderr_;
+  const std::unique_ptr<spdlog::sinks::sink> stderr_;
 };
 
 // Formats the level as Python's logging does.
@@ -84,13 +92,19 @@ class LevelName final : public spdlog::custom_flag_formatter {
   }
 };
 
+std::unique_ptr<spdlog::formatter> formatter_of(const char* pattern) {
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<LevelName>('*').set_pattern(pattern);
+  return formatter;
+}
+
 // The logger is not in spdlog's registry, so it does not interfere with an application that uses
 // spdlog itself.
 std::unique_ptr<Logger> make_logger() {
-  auto target = std::make_unique<spdlog::logger>("poprt", std::make_shared<Sink>());
-  auto formatter = std::make_unique<spdlog::pattern_formatter>();
-  formatter->add_flag<LevelName>('*').set_pattern("%Y-%m-%d %H:%M:%S,%e %^%*%$ [%n] %s:%#] %v");
-  target->set_formatter(std::move(formatter));
+  auto lines = std::make_unique<ForkSink>(std::make_unique<spdlog::sinks::stderr_color_sink_st>(),
+                                          [] { return formatter_of("%^%*%$ [%n] %s:%#] %v"); });
+  auto target = std::make_unique<spdlog::logger>("poprt", std::make_shared<Sink>(std::move(lines)));
+  target->set_formatter(formatter_of("%Y-%m-%d %H:%M:%S,%e %^%*%$ [%n] %s:%#] %v"));
   target->flush_on(spdlog::level::warn);
   auto logger = std::make_unique<Logger>(std::move(target));
   logger->set_level(LogLevel::warn);
@@ -127,20 +141,17 @@ void Logger::write(LogLevel level, const std::source_location& where, fmt::strin
 }
 
 Logger& log() {
-  // Never destroyed, because threads may log while the process exits.
-  static Logger& logger = *make_logger().release();
-  return logger;
+  static constinit FirstUse<std::unique_ptr<Logger>> made;
+  return *made.get(make_logger);
 }
 
 void warn_of_unknown_log_level() {
-  static const bool once = [] {
-    const Variable wanted = wanted_level();
-    if (*wanted.value && !level_from_name(wanted.value))
-      log().warn("{} is '{}', expected TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF",
-                 wanted.name, wanted.value);
-    return true;
-  }();
-  static_cast<void>(once);
+  static std::atomic<bool> done{false};
+  if (!is_first_use(done)) return;
+  const Variable wanted = wanted_level();
+  if (*wanted.value && !level_from_name(wanted.value))
+    log().warn("{} is '{}', expected TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF",
+               wanted.name, wanted.value);
 }
 
 bool set_log_level(std::string_view level) {

@@ -14,6 +14,8 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/first_use.h"
+#include "base/fork_mutex.h"
 #include "base/random_seed.h"
 
 namespace poprt {
@@ -43,8 +45,10 @@ void remove_if_abandoned(const fs::path& path) {
 std::string temporary_name() {
   // The name differs between processes (process id and random start) and within a process
   // (counter).
-  static std::atomic<uint64_t> counter{random_seed()};
-  return fmt::format("{}{}-{:x}{}", kPrefix, ::getpid(), counter.fetch_add(1), kSuffix);
+  static constinit FirstUse<std::atomic<uint64_t>> counter;
+  return fmt::format("{}{}-{:x}{}", kPrefix, ::getpid(),
+                     counter.get([] { return std::atomic<uint64_t>(random_seed()); }).fetch_add(1),
+                     kSuffix);
 }
 
 bool is_temporary_name(std::string_view name) {
@@ -76,10 +80,14 @@ void sweep_temporaries(const fs::path& folder) {
 void sweep_temporaries_each_minute(const fs::path& folder) {
   using Clock = std::chrono::steady_clock;
   constexpr size_t kMaxRemembered = 1024;
-  static std::mutex mutex;
-  static std::map<fs::path, Clock::time_point> swept;
+  using Swept = std::map<fs::path, Clock::time_point>;
+  static constinit ForkMutex mutex;
+  static constinit FirstUse<Swept> made;
   {
     const std::lock_guard lock(mutex);
+    // After a fork during a change, another process must sweep.
+    if (mutex.abandoned()) return;
+    Swept& swept = made.get();
     const Clock::time_point now = Clock::now();
     if (swept.size() >= kMaxRemembered) swept.clear();
     const auto [it, fresh] = swept.try_emplace(folder, now);

@@ -1,6 +1,7 @@
 #include "popef/log.h"
 
 #include <spdlog/logger.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 
@@ -10,6 +11,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+
+#include "base/first_use.h"
+#include "base/fork_sink.h"
 
 namespace poprt::popef {
 namespace {
@@ -32,9 +36,9 @@ std::unique_ptr<Logger> make(const char* level, const char* destination) {
   const std::string wanted = destination && *destination ? destination : "stderr";
   const auto known = level_of(wanted_level);
   std::string complaint;
-  spdlog::sink_ptr sink;
+  std::unique_ptr<spdlog::sinks::sink> sink;
   if (wanted == "stdout") {
-    sink = std::make_shared<spdlog::sinks::stdout_color_sink_mt>();
+    sink = std::make_unique<spdlog::sinks::stdout_color_sink_st>();
   } else if (wanted != "stderr" && known.value_or(LogLevel::off) != LogLevel::off) {
     try {
       // spdlog would create the folder. A mistyped path is an error instead.
@@ -42,13 +46,16 @@ std::unique_ptr<Logger> make(const char* level, const char* destination) {
       if (!folder.empty() && !std::filesystem::is_directory(folder))
         complaint = fmt::format("POPEF_LOG_DEST: there is no folder '{}'", folder.string());
       else
-        sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(wanted);
+        sink = std::make_unique<spdlog::sinks::basic_file_sink_st>(wanted);
     } catch (const std::exception& e) {
       complaint = fmt::format("POPEF_LOG_DEST: {}", e.what());
     }
   }
-  if (!sink) sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
-  auto target = std::make_unique<spdlog::logger>("popef", std::move(sink));
+  if (!sink) sink = std::make_unique<spdlog::sinks::stderr_color_sink_st>();
+  auto target = std::make_unique<spdlog::logger>(
+      "popef", std::make_shared<ForkSink>(std::move(sink), [] {
+        return std::make_unique<spdlog::pattern_formatter>("[%n] [%^%l%$] %v");
+      }));
   target->set_pattern("[%H:%M:%S.%e] [%n] [%^%l%$] %v");
   target->flush_on(spdlog::level::trace);
   auto logger = std::make_unique<Logger>(std::move(target));
@@ -59,11 +66,10 @@ std::unique_ptr<Logger> make(const char* level, const char* destination) {
   return logger;
 }
 
-// Never destroyed, because threads may log while the process exits.
 std::unique_ptr<Logger>& current() {
-  static auto* const logger = new std::unique_ptr<Logger>(
-      make(std::getenv("POPEF_LOG_LEVEL"), std::getenv("POPEF_LOG_DEST")));
-  return *logger;
+  static constinit FirstUse<std::unique_ptr<Logger>> made;
+  return made.get(
+      [] { return make(std::getenv("POPEF_LOG_LEVEL"), std::getenv("POPEF_LOG_DEST")); });
 }
 
 }  // namespace

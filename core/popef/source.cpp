@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/file.h"
+#include "base/fork_mutex.h"
 #include "popef/error.h"
 
 namespace poprt::popef {
@@ -35,6 +36,11 @@ class StreamSource final : public Source {
   uint64_t size() const override { return size_; }
   void read(uint64_t offset, std::span<std::byte> out) const override {
     const std::lock_guard lock(mutex_);
+    if (mutex_.abandoned())
+      throw FileError(ErrorCode::failed_precondition,
+                      fmt::format("process {} was forked while another thread of its parent read "
+                                  "this PopEF stream: open it again",
+                                  this_process()));
     stream_->clear();
     stream_->seekg(start_ + static_cast<std::streamoff>(offset));
     stream_->read(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size()));
@@ -48,7 +54,7 @@ class StreamSource final : public Source {
   std::shared_ptr<std::istream> stream_;
   std::streampos start_;
   uint64_t size_;
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
 };
 
 class StoredContent final : public Content {

@@ -1,8 +1,11 @@
 #include "base/log.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <regex>
 #include <string>
@@ -10,6 +13,7 @@
 #include <vector>
 
 #include "base/log_level.h"
+#include "support/sanitized.h"
 
 namespace poprt {
 namespace {
@@ -109,6 +113,36 @@ TEST(LogDeathTest, WarnsOfUnknownLevelsInTheEnvironment) {
   EXPECT_EXIT(warn("MODEL_RUNTIME_LOG_LEVEL", "LOUDER"), testing::ExitedWithCode(0),
               "MODEL_RUNTIME_LOG_LEVEL is 'LOUDER'");
 }
+
+#if !POPRT_TEST_SANITIZED
+// A thread of the parent may have the lock of the lines when the process forks.
+TEST(Log, AForkedChildWrites) {
+  testing::internal::CaptureStderr();
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) log().error("of the parent");
+  });
+  constexpr int kChildren = 100;
+  int ended = 0;
+  for (int i = 0; i < kChildren; i++) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(30);
+      log().error("of child {}", i);
+      ::_exit(0);
+    }
+    int status = -1;
+    ended += child > 0 && ::waitpid(child, &status, 0) == child && status == 0;
+    std::this_thread::sleep_for(std::chrono::microseconds(i * 7 % 100));
+  }
+  stop = true;
+  other.join();
+  const std::string err = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(ended, kChildren);
+  for (int i = 0; i < kChildren; i++)
+    EXPECT_NE(err.find(fmt::format("] of child {}\n", i)), std::string::npos) << i;
+}
+#endif
 
 }  // namespace
 }  // namespace poprt
