@@ -112,8 +112,7 @@ uint32_t crc32c_with_table(uint32_t state, std::span<const std::byte> bytes) {
 
 uint32_t crc32c_with_instruction(uint32_t state, std::span<const std::byte> bytes) {
 #if defined(__x86_64__)
-  static const bool available = __builtin_cpu_supports("sse4.2") != 0;
-  if (available) return crc32c_sse42(state, bytes);
+  if (__builtin_cpu_supports("sse4.2")) return crc32c_sse42(state, bytes);
 #endif
   return crc32c_with_table(state, bytes);
 }

@@ -97,7 +97,7 @@ __attribute__((target("sha,sse4.1,ssse3"))) void add_blocks_sha(std::array<uint3
 void sha256_blocks(std::array<uint32_t, 8>& state, const std::byte* bytes, size_t count,
                    bool portable) {
 #if defined(__x86_64__)
-  static const bool able = CPU_FEATURE_ACTIVE(SHA) && CPU_FEATURE_ACTIVE(SSE4_1);
+  const bool able = CPU_FEATURE_ACTIVE(SHA) && CPU_FEATURE_ACTIVE(SSE4_1);
   if (able && !portable) return add_blocks_sha(state, bytes, count);
 #endif
   static_cast<void>(portable);

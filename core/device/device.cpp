@@ -1,5 +1,7 @@
 #include "device/device.h"
 
+#include <mutex>
+
 #include "base/error.h"
 
 namespace poprt::device {
@@ -15,6 +17,12 @@ Anyone anyone;
 
 void Device::bind(Occupant& session, bool exclusive) {
   const std::lock_guard lock(mutex_);
+  if (mutex_.abandoned())
+    fail(
+        ErrorCode::failed_precondition,
+        "process {} was forked while another thread of its parent assigned device {}: take another "
+        "device",
+        this_process(), id());
   Occupant* const before = occupant_.load(std::memory_order_relaxed);
   if (before == &session) {
     exclusive_ = exclusive;
@@ -40,7 +48,7 @@ void Device::unbind(Occupant& session) noexcept {
 
 bool Device::acquire() noexcept {
   const std::lock_guard lock(mutex_);
-  if (occupant_.load(std::memory_order_relaxed)) return false;
+  if (mutex_.abandoned() || occupant_.load(std::memory_order_relaxed)) return false;
   exclusive_ = true;
   occupant_.store(&anyone, std::memory_order_release);
   return true;

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/fork_mutex.h"
 #include "program/program.h"
 
 namespace poprt::device {
@@ -143,7 +143,8 @@ class Device {
   virtual std::unique_ptr<Engine> load(const Image& image, const LoadOptions& options) = 0;
 
   // Assigns the device to a session; it serves one at a time. The previous session is evicted,
-  // unless it is exclusive: then this throws failed_precondition.
+  // unless it is exclusive: then this throws failed_precondition. It also does in a process that
+  // was forked while another thread of the parent called a function of the device.
   void bind(Occupant& session, bool exclusive);
   // Has no effect if another session has the device.
   void unbind(Occupant& session) noexcept;
@@ -158,7 +159,7 @@ class Device {
  private:
   const std::vector<int64_t> ids_;
   const Properties properties_;
-  std::mutex mutex_;  // guards the next two; locked while a session is evicted
+  ForkMutex mutex_;  // guards the next two; locked while a session is evicted
   std::atomic<Occupant*> occupant_{nullptr};
   bool exclusive_ = false;
 };

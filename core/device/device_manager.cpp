@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <condition_variable>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -16,6 +15,9 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/first_use.h"
+#include "base/fork_condition.h"
+#include "base/fork_mutex.h"
 #include "device/emulator/emulator.h"
 #include "device/environment.h"
 #include "device/process_locks.h"
@@ -49,6 +51,7 @@ struct Pool {
     return true;
   }
   void give_back(int64_t id) {
+    if (static_cast<size_t>(id) >= taken.size()) return;
     if (locks) locks->unlock(id);
     taken[static_cast<size_t>(id)] = false;
     first_free = std::min(first_free, static_cast<size_t>(id));
@@ -58,10 +61,18 @@ struct Pool {
 // The devices that are taken. Never destroyed, because devices may be released while the process
 // exits.
 struct Registry {
-  std::mutex mutex;
-  std::condition_variable freed;
+  ForkMutex mutex;
+  ForkCondition freed;
   std::map<std::string, Pool> pools;  // by folder
+  pid_t process = this_process();     // that made the pools
 
+  // A thread of the parent that had the lock during a fork may have been in the middle of a change.
+  // The child then begins with new pools, and the old ones are never destroyed. Requires the lock.
+  void renew() {
+    if (process == this_process() || !mutex.abandoned()) return;
+    static_cast<void>(new std::map<std::string, Pool>(std::move(pools)));
+    process = this_process();
+  }
   // Throws permission_denied.
   Pool& pool(const std::string& folder) {
     Pool& p = pools[folder];
@@ -72,16 +83,18 @@ struct Registry {
 };
 
 Registry& registry() {
-  static auto* const r = new Registry;
-  return *r;
+  static constinit FirstUse<Registry> made;
+  return made.get();
 }
 
 void give_back(const std::vector<int64_t>& ids, const std::string& folder) noexcept {
   Registry& all = registry();
   {
     const std::lock_guard guard(all.mutex);
-    Pool& pool = all.pools.find(folder)->second;
-    for (const int64_t id : ids) pool.give_back(id);
+    all.renew();
+    // A child with new pools also frees devices of the old ones.
+    if (const auto pool = all.pools.find(folder); pool != all.pools.end())
+      for (const int64_t id : ids) pool->second.give_back(id);
   }
   all.freed.notify_all();
 }
@@ -224,6 +237,7 @@ std::shared_ptr<Device> DeviceManager::take(const Constraints& constraints, cons
     fail(ErrorCode::invalid_argument, "the timeout and sleep time of a wait are not negative");
   Registry& r = registry();
   std::unique_lock lock(r.mutex);
+  r.renew();
   Pool& pool = r.pool(folder_);
   const auto start = Clock::now();
   std::vector<int64_t> ids;
@@ -241,7 +255,8 @@ std::shared_ptr<Device> DeviceManager::take(const Constraints& constraints, cons
       fail(ErrorCode::unavailable, "{}",
            busy_message(pool, candidates, constraints.num_ipus, wait));
     }
-    r.freed.wait_for(lock, std::min<WaitConfig::Duration>(sleep, std::chrono::hours(1)));
+    r.freed.wait_until(lock,
+                       Clock::now() + std::min<WaitConfig::Duration>(sleep, std::chrono::hours(1)));
   }
   // The deleter locks the mutex, and a shared pointer that cannot be made calls it.
   lock.unlock();

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/fork_mutex.h"
 #include "codecs/sha256.h"
 #include "plugins/registration.h"
 
@@ -107,8 +108,14 @@ void load_file(const std::string& path, void (*check)(const poprt_plugin_content
 
 void load(const std::string& path, void (*check)(const poprt_plugin_contents& contents)) {
   // Plug-ins are loaded one at a time, because init() may rely on that.
-  static auto* const mutex = new std::mutex;
-  const std::lock_guard lock(*mutex);
+  static constinit ForkMutex mutex;
+  const std::lock_guard lock(mutex);
+  if (mutex.abandoned())
+    fail(
+        ErrorCode::failed_precondition,
+        "process {} was forked while another thread of its parent loaded a plug-in: it cannot load "
+        "plug-ins",
+        this_process());
   try {
     load_file(path, check);
   } catch (const Error& e) {

@@ -7,20 +7,34 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "base/first_use.h"
+#include "base/fork_mutex.h"
 #include "plugins/registration.h"
 
 namespace poprt::plugins {
 namespace {
 
 struct Registry {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::vector<std::unique_ptr<const Library>> all;
   std::atomic<size_t> count = 0;  // all.size(), so that an empty registry needs no lock
 };
 
 Registry& registry() {
-  static auto* const r = new Registry;  // never destroyed: used while the process exits
-  return *r;
+  static constinit FirstUse<Registry> made;
+  return made.get();
+}
+
+// Throws failed_precondition in a process that was forked while another thread of the parent had
+// the lock, because that thread may have been in the middle of a change.
+std::unique_lock<ForkMutex> lock_of(Registry& r) {
+  std::unique_lock lock(r.mutex);
+  if (r.mutex.abandoned())
+    fail(ErrorCode::failed_precondition,
+         "process {} was forked while another thread of its parent used the list of plug-ins: it "
+         "cannot use plug-ins",
+         this_process());
+  return lock;
 }
 
 const char* text_or_empty(const char* text) { return text ? text : ""; }
@@ -86,7 +100,7 @@ poprt_plugin_contents Library::contents() const {
 
 const Library* find_path(std::string_view path) {
   Registry& r = registry();
-  const std::lock_guard lock(r.mutex);
+  const auto lock = lock_of(r);
   for (const auto& library : r.all)
     if (library->path == path) return library.get();
   return nullptr;
@@ -94,7 +108,7 @@ const Library* find_path(std::string_view path) {
 
 void add(std::unique_ptr<const Library> library) {
   Registry& r = registry();
-  const std::lock_guard lock(r.mutex);
+  const auto lock = lock_of(r);
   for (const auto& other : r.all)
     if (other->path == library->path) return;  // two threads have loaded it at the same time
   refuse_taken(r.all, *library);
@@ -119,7 +133,7 @@ std::vector<const Library*> libraries() {
   Registry& r = registry();
   std::vector<const Library*> list;
   if (r.count.load(std::memory_order_acquire) == 0) return list;
-  const std::lock_guard lock(r.mutex);
+  const auto lock = lock_of(r);
   for (const auto& library : r.all) list.push_back(library.get());
   return list;
 }

@@ -1,6 +1,7 @@
 #include "plugins/report.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <new>
 
@@ -29,14 +30,13 @@ int32_t Report::set(ErrorCode new_code, std::string_view text) noexcept {
 // frames in the same way, but a handler needs the table of register sizes of our copy, which our
 // copy initialises when it throws for the first time.
 void prepare_to_catch() {
-  static const bool done = [] {
-    try {
-      throw 0;
-    } catch (int) {
-      return true;
-    }
-  }();
-  static_cast<void>(done);
+  static std::atomic<bool> done{false};
+  if (done.load(std::memory_order_acquire)) return;
+  try {
+    throw 0;
+  } catch (int) {
+    done.store(true, std::memory_order_release);
+  }
 }
 
 void check(const Report& report, int32_t code, std::string_view what) {

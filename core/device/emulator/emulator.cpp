@@ -15,6 +15,7 @@
 
 #include "base/checked.h"
 #include "base/denormals.h"
+#include "base/first_use.h"
 #include "base/thread_pool.h"
 #include "device/cpu_quota.h"
 #include "device/emulator/control.h"
@@ -418,7 +419,8 @@ int default_threads() {
   const int cpus = sched_getaffinity(0, sizeof set, &set) == 0
                        ? CPU_COUNT(&set)
                        : static_cast<int>(std::thread::hardware_concurrency());
-  static const int quota = cpu_quota().value_or(kMaxThreads);
+  static constinit FirstUse<const int> known;
+  const int quota = known.get([] { return cpu_quota().value_or(kMaxThreads); });
   return std::clamp(std::min(cpus, quota), 1, kMaxThreads);
 }
 

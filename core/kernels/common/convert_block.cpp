@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/first_use.h"
 #include "base/quarter.h"
 #include "kernels/isa/cast.h"
 #include "kernels/isa/quarters.h"
@@ -72,8 +73,11 @@ const std::array<float, 16>& packed_values(DType t) {
       v[code] = packed_value(type, static_cast<int>(code));
     return v;
   };
-  static const std::array tables = {make(DType::u2), make(DType::s2), make(DType::u4),
-                                    make(DType::s4), make(DType::f4e2m1)};
+  static constinit FirstUse<const std::array<std::array<float, 16>, 5>> made;
+  const auto& tables = made.get([&] {
+    return std::array{make(DType::u2), make(DType::s2), make(DType::u4), make(DType::s4),
+                      make(DType::f4e2m1)};
+  });
   return tables[t == DType::u2   ? 0
                 : t == DType::s2 ? 1
                 : t == DType::u4 ? 2
@@ -153,8 +157,8 @@ struct QuarterTables {
 };
 
 const QuarterTables& quarter_tables() {
-  static const QuarterTables tables;
-  return tables;
+  static constinit FirstUse<const QuarterTables> tables;
+  return tables.get([] { return QuarterTables(); });
 }
 
 }  // namespace

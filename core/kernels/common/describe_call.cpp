@@ -9,6 +9,7 @@
 
 #include <kernel_calls.h>  // generated: AllCalls, a CallList of all structs of calls/
 #include "base/error.h"
+#include "base/first_use.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
@@ -75,7 +76,8 @@ std::string number_list(std::string_view what, std::span<const T> numbers) {
 
 std::string describe_call(std::string_view kernel, std::span<const int64_t> ints,
                           std::span<const float> floats) {
-  static const auto describers = describers_of(calls::AllCalls{});
+  static constinit FirstUse<const std::map<std::string_view, DescribeFn>> made;
+  const auto& describers = made.get([] { return describers_of(calls::AllCalls{}); });
   // A file may use an earlier name of a kernel.
   const Kernel* known = find_kernel(kernel);
   const auto found = describers.find(known ? known->name : kernel);

@@ -1,5 +1,6 @@
 #include "kernels/common/instruction_set.h"
 
+#include <atomic>
 #include <cstdlib>
 #if defined(__x86_64__)
 #define _Bool bool  // the header is written for C
@@ -8,6 +9,7 @@
 #endif
 #include <string_view>
 
+#include "base/first_use.h"
 #include "base/log.h"
 #include "kernels/common/half_products.h"
 
@@ -41,8 +43,8 @@ Isa detect() {
 
 bool can_use_vnni() {
 #if defined(__x86_64__)
-  static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_VNNI);
-  return has;
+  static constinit FirstUse<const bool> has;
+  return has.get([] { return cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_VNNI); });
 #else
   return false;
 #endif
@@ -50,8 +52,8 @@ bool can_use_vnni() {
 
 bool can_use_bf16() {
 #if defined(__x86_64__)
-  static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_BF16);
-  return has;
+  static constinit FirstUse<const bool> has;
+  return has.get([] { return cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_BF16); });
 #else
   return false;
 #endif
@@ -59,45 +61,41 @@ bool can_use_bf16() {
 
 bool can_use_half_products() {
 #if defined(__x86_64__)
-  static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_FP16);
-  return has;
+  static constinit FirstUse<const bool> has;
+  return has.get([] { return cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_FP16); });
 #else
   return false;
 #endif
 }
 
 void warn_without_bf16() {
-  static const bool once = [] {
+  static std::atomic<bool> done{false};
+  if (is_first_use(done))
     log().warn("this CPU has no products of bf16 (AVX512-BF16): they are computed in f32");
-    return true;
-  }();
-  static_cast<void>(once);
 }
 
 bool can_use_vbmi() {
 #if defined(__x86_64__)
-  static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_VBMI);
-  return has;
+  static constinit FirstUse<const bool> has;
+  return has.get([] { return cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_VBMI); });
 #else
   return false;
 #endif
 }
 
 Isa cpu_isa() {
-  static const Isa isa = detect();
-  return isa;
+  static constinit FirstUse<const Isa> isa;
+  return isa.get(detect);
 }
 
 void warn_of_unknown_isa() {
-  static const bool once = [] {
-    const char* wanted = std::getenv("POPRT_ISA");
-    const std::string_view name = wanted ? wanted : "";
-    if (!name.empty() && name != "baseline" && name != "avx2" && name != "avx512")
-      log().warn("POPRT_ISA is '{}', expected baseline, avx2 or avx512; {} is used", name,
-                 isa_name(cpu_isa()));
-    return true;
-  }();
-  static_cast<void>(once);
+  static std::atomic<bool> done{false};
+  if (!is_first_use(done)) return;
+  const char* wanted = std::getenv("POPRT_ISA");
+  const std::string_view name = wanted ? wanted : "";
+  if (!name.empty() && name != "baseline" && name != "avx2" && name != "avx512")
+    log().warn("POPRT_ISA is '{}', expected baseline, avx2 or avx512; {} is used", name,
+               isa_name(cpu_isa()));
 }
 
 const char* isa_name(Isa isa) {
