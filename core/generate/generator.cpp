@@ -1,6 +1,6 @@
 #include "generate/generator.h"
 
-#include <unistd.h>
+#include <sys/types.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "base/deadline.h"
+#include "base/fork_condition.h"
+#include "base/fork_mutex.h"
 #include "base/json.h"
 #include "generate/saved_sequence.h"
 
@@ -18,13 +20,23 @@ using Clock = std::chrono::steady_clock;
 
 // The state that sequences and their generator share, so that either may end first.
 struct Sequence::Shared {
-  std::mutex mutex;
-  std::condition_variable work;      // for the thread
-  std::condition_variable progress;  // for callers
-  std::thread::id thread;            // the one that calls callbacks
+  ForkMutex mutex;
+  ForkCondition work;      // for the thread
+  ForkCondition progress;  // for callers
+  const pid_t process = this_process();
+  std::thread::id thread;  // the one that calls callbacks
   // Guarded by the mutex.
   std::shared_ptr<Sequence> to_call;  // the first sequence whose callback is to be called
   bool ended = false;                 // there are no further calls
+
+  // A forked child does not have the thread.
+  bool is_of_parent() const noexcept { return process != this_process(); }
+  void check_process() const {
+    if (is_of_parent())
+      fail(ErrorCode::failed_precondition,
+           "process {} was forked from {}, which has the generator's thread: make a new generator",
+           this_process(), process);
+  }
 };
 
 std::string_view finish_name(Finish finish) {
@@ -41,7 +53,7 @@ double seconds_since(Clock::time_point begin) {
 
 // Waits for `ready`. Throws deadline_exceeded if it is not true in time.
 template <class Ready>
-void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& progress,
+void wait(std::unique_lock<ForkMutex>& lock, ForkCondition& progress,
           std::chrono::nanoseconds timeout, Ready ready) {
   if (timeout.count() < 0) return progress.wait(lock, ready);
   if (!progress.wait_until(lock, deadline_after(Clock::now(), timeout), ready))
@@ -68,6 +80,7 @@ Sequence::Sequence(SequenceOptions options)
     : sampler_(options.sampling), options_(std::move(options)) {}
 
 std::optional<Token> Sequence::next(std::chrono::nanoseconds timeout) {
+  shared_->check_process();
   std::unique_lock lock(shared_->mutex);
   wait(lock, shared_->progress, timeout,
        [&] { return !unread_.empty() || finish_ != Finish::none || (waits_ && !cancelled_); });
@@ -88,6 +101,7 @@ void Sequence::take_text(const BeamText& text) {
 }
 
 bool Sequence::next_text(std::chrono::nanoseconds timeout) {
+  shared_->check_process();
   std::unique_lock lock(shared_->mutex);
   wait(lock, shared_->progress, timeout, [&] { return finish_ != Finish::none; });
   if (error_) throw Error(*error_);
@@ -108,12 +122,14 @@ Finish Sequence::finish() const {
 }
 
 void Sequence::cancel() {
+  if (shared_->is_of_parent()) return;
   const std::lock_guard lock(shared_->mutex);
   cancelled_ = true;
   shared_->work.notify_all();
 }
 
 std::vector<float> Sequence::logits(std::chrono::nanoseconds timeout) {
+  shared_->check_process();
   std::unique_lock lock(shared_->mutex);
   if (!options_.wait_for_logits)
     fail(ErrorCode::failed_precondition, "the sequence was submitted without wait_for_logits");
@@ -123,6 +139,7 @@ std::vector<float> Sequence::logits(std::chrono::nanoseconds timeout) {
 }
 
 void Sequence::resume(std::span<const float> logits) {
+  shared_->check_process();
   const std::lock_guard lock(shared_->mutex);
   if (!waits_) fail(ErrorCode::failed_precondition, "the sequence does not wait for logits");
   if (logits.size() != pending_.size())
@@ -145,6 +162,7 @@ void Sequence::progressed() {
 void Sequence::set_callback(std::function<void()> callback) {
   if (std::this_thread::get_id() == shared_->thread)
     fail(ErrorCode::failed_precondition, "a callback of the generator must not set callbacks");
+  if (shared_->is_of_parent()) return;      // no thread would call it
   const std::lock_guard calling(calling_);  // waits for a running call
   callback_ = std::move(callback);
   const std::lock_guard lock(shared_->mutex);
@@ -165,15 +183,14 @@ Generator::Generator(std::shared_ptr<const runtime::Model> model, GeneratorOptio
     t->generator()->cache_bytes = decoder_.cache_bytes();
     t->generator()->slots = slots_.size();
   }
-  process_ = getpid();
   thread_ = std::thread([this] { work(); });
   shared_->thread = thread_.get_id();
 }
 
 Generator::~Generator() {
-  if (process_ != getpid()) {
-    // A forked child has no thread. The parent's may have held the mutex or waited on a condition,
-    // so the child never destroys them, and does not call the thread library for the thread.
+  if (shared_->is_of_parent()) {
+    // A forked child has no thread. The parent's may have been in the middle of a change, so the
+    // child never destroys what it guards, and does not call the thread library for the thread.
     static_cast<void>(new std::shared_ptr(shared_));
     static_cast<void>(new std::thread(std::move(thread_)));
     return;
@@ -187,12 +204,7 @@ Generator::~Generator() {
   thread_.join();
 }
 
-void Generator::check_process() const {
-  if (process_ != getpid())
-    fail(ErrorCode::failed_precondition,
-         "process {} was forked from {}, which has the generator's thread: make a new generator",
-         getpid(), process_);
-}
+void Generator::check_process() const { shared_->check_process(); }
 
 std::shared_ptr<Sequence> Generator::submit(std::span<const int64_t> prompt,
                                             SequenceOptions options,
@@ -324,7 +336,10 @@ SavedSequence Generator::read_saved(std::span<const std::byte> bytes) {
   return saved;
 }
 
-void Generator::check_saved(std::span<const std::byte> bytes) { read_saved(bytes); }
+void Generator::check_saved(std::span<const std::byte> bytes) {
+  check_process();
+  read_saved(bytes);
+}
 
 std::shared_ptr<Sequence> Generator::restore(std::span<const std::byte> bytes,
                                              std::function<void()> callback) {
@@ -372,6 +387,7 @@ void Generator::check_source(const SequenceOptions& options) const {
 }
 
 std::string Generator::statistics() const {
+  check_process();
   const std::lock_guard lock(shared_->mutex);
   const Counts& c = counts_;
   const Description& d = description();
@@ -457,7 +473,7 @@ void Generator::work() {
 }
 
 // Waits for work and does one step of it. Returns false when the generator is destroyed.
-bool Generator::work_once(std::unique_lock<std::mutex>& lock) {
+bool Generator::work_once(std::unique_lock<ForkMutex>& lock) {
   // Sequences that wait for a slot or for their caller may reach their time limit without a run.
   constexpr std::chrono::milliseconds kCheck{10};
   note_slots();
@@ -470,7 +486,7 @@ bool Generator::work_once(std::unique_lock<std::mutex>& lock) {
       shared_->work.wait(lock);
       continue;
     }
-    shared_->work.wait_for(lock, kCheck);
+    shared_->work.wait_until(lock, Clock::now() + kCheck);
     drop_ended();
   }
   drop_ended();

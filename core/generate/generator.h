@@ -16,7 +16,6 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -29,6 +28,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/fork_mutex.h"
 #include "generate/beams.h"
 #include "generate/decoder.h"
 #include "generate/sampler.h"
@@ -64,7 +64,8 @@ struct GeneratorOptions {
 class Generator;
 struct SavedSequence;
 
-// One text. All functions are thread-safe.
+// One text. All functions are thread-safe. In a forked child, functions that wait or change the
+// sequence throw failed_precondition, and cancel() and set_callback() have no effect.
 class Sequence : public std::enable_shared_from_this<Sequence> {
  public:
   // Waits for the next token that was not returned yet. Returns nothing at the end. A negative
@@ -187,7 +188,7 @@ class Generator {
   using SequencePtr = std::shared_ptr<Sequence>;
 
   void work();
-  bool work_once(std::unique_lock<std::mutex>& lock);
+  bool work_once(std::unique_lock<ForkMutex>& lock);
   void call_back();
   void end_all(const Error& error);
   void check_process() const;
@@ -241,7 +242,6 @@ class Generator {
   std::vector<SequencePtr> slots_;            // by slot; null: free
   std::vector<std::vector<int64_t>> cached_;  // tokens in the caches, by slot
   size_t turn_ = 0;                           // the slot whose prompt is next
-  pid_t process_ = 0;                         // the one that has the thread
   std::thread thread_;
 };
 

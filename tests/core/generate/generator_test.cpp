@@ -666,6 +666,44 @@ TEST(Generator, TakesTheLongestTimes) {
   EXPECT_EQ(s->finish(), Finish::length);
 }
 
+// The thread of the parent may have the lock of the sequences when the process forks.
+TEST(Generator, AForkedChildDoesNotWaitForASequence) {
+  auto generator = std::make_unique<Generator>(generation_model("genai", {64, 3, {8}}));
+  SequenceOptions options;
+  options.wait_for_logits = true;  // the sequence never ends by itself
+  const auto waits = generator->submit(std::vector<int64_t>{5, 9}, options);
+  for (int i = 0; i < 20; i++) {
+    const auto s = generator->submit(std::vector<int64_t>{5, 9});
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(60);  // ends a child that waits for ever
+      int refused = 0;
+      const auto refuses = [&](auto&& call) {
+        try {
+          call();
+        } catch (const Error& e) {
+          refused += e.code() == ErrorCode::failed_precondition;
+        }
+      };
+      refuses([&] { s->next(); });
+      refuses([&] { s->next_text(); });
+      refuses([&] { waits->logits(); });
+      refuses([&] { generator->statistics(); });
+      s->set_callback({});
+      s->cancel();
+      s->finish();
+      generator.reset();
+      _exit(refused == 4 ? 0 : 1);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << i;
+    read_text(*s);
+  }
+  waits->cancel();
+}
+
 // A forked child has no thread for its copy of a generator.
 TEST(Generator, AForkedChildIsRefusedAndEnds) {
   auto generator = std::make_unique<Generator>(generation_model("genai", {64, 3, {8}}));
