@@ -1,16 +1,18 @@
 #include "runtime/queue/deadline_watch.h"
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "base/error.h"
+#include "base/fork_condition.h"
+#include "base/fork_mutex.h"
 #include "base/threads.h"
 #include "base/time_slice.h"
 
@@ -32,14 +34,18 @@ struct DeadlineWatch::State {
     return a->deadline() > b->deadline();
   }
 
-  std::mutex mutex;
-  std::condition_variable changed;
+  ForkMutex mutex;
+  ForkCondition changed;
   std::vector<RequestPtr> heap;
   size_t limit = 64;  // length at which the heap is cleaned
-  bool started = false, ending = false, idle = true;
-  std::condition_variable left;
+  pid_t process = 0;  // that has the thread; 0: none yet
+  bool ending = false, idle = true;
+  ForkCondition left;
   std::thread::id thread;
 
+  // Whether the thread was started by a parent of this process, which does not have it.
+  bool is_of_parent() const noexcept { return process != 0 && process != this_process(); }
+  void forget_parent();
   void start(const std::shared_ptr<State>& self);
   void serve();
   void clean();
@@ -53,7 +59,18 @@ void DeadlineWatch::State::start(const std::shared_ptr<State>& self) {
     fail(ErrorCode::resource_exhausted, "cannot start the thread that watches deadlines: {}",
          e.what());
   }
-  started = true;
+  process = this_process();
+}
+
+// A thread of the parent may have been in the middle of a change of the heap, so its requests are
+// never released.
+void DeadlineWatch::State::forget_parent() {
+  static_cast<void>(new std::vector<RequestPtr>(std::move(heap)));
+  heap = {};
+  limit = 64;
+  process = 0;
+  idle = true;
+  thread = {};
 }
 
 void DeadlineWatch::State::clean() {
@@ -98,6 +115,8 @@ DeadlineWatch::DeadlineWatch() : state_(std::make_shared<State>()) {}
 DeadlineWatch::~DeadlineWatch() {
   std::unique_lock lock(state_->mutex);
   state_->ending = true;
+  if (state_->is_of_parent())
+    return;  // the copy of the parent's thread has a reference to the state
   state_->changed.notify_all();
   if (std::this_thread::get_id() != state_->thread)
     state_->left.wait(lock, [this] { return state_->idle; });
@@ -106,7 +125,8 @@ DeadlineWatch::~DeadlineWatch() {
 
 void DeadlineWatch::add(const RequestPtr& request) {
   const std::lock_guard lock(state_->mutex);
-  if (!state_->started) state_->start(state_);
+  if (state_->is_of_parent()) state_->forget_parent();
+  if (state_->process == 0) state_->start(state_);
   if (state_->heap.size() >= state_->limit) state_->clean();
   state_->heap.push_back(request);
   std::push_heap(state_->heap.begin(), state_->heap.end(), State::later);

@@ -11,7 +11,8 @@ namespace poprt::runtime {
 // After an answer, requests whose deadlines are within the next half millisecond are answered
 // together at its end. Any thread may call add(). Requests that are done or running are removed
 // when the list has doubled, so memory depends on the number of existing requests, even if
-// deadlines are far away.
+// deadlines are far away. A forked child starts its own thread, which does not answer the requests
+// of the parent.
 class DeadlineWatch {
  public:
   DeadlineWatch();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -160,6 +161,7 @@ void StreamQueue::flush() noexcept {
     Element e;
     {
       const std::lock_guard lock(mutex_);
+      if (mutex_.abandoned()) return;
       if (current_.left != 0 && !in_use_) {
         e = std::exchange(current_, {});
       } else if (!ring_.try_pop(e)) {

@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "base/fork_mutex.h"
 #include "program/program.h"
 #include "runtime/queue/ring_buffer.h"
 #include "runtime/queue/stream_callback.h"
@@ -53,7 +53,8 @@ class StreamQueue : public StreamCallback {
   // before the first element.
   void count_in(telemetry::Queue& record, std::shared_ptr<const void> owner);
 
-  // Returns all waiting elements with `cancelled`, except the memory that the device is using.
+  // Returns all waiting elements with `cancelled`, except the memory that the device is using. Has
+  // no effect in a process that was forked while another thread of the parent used the queue.
   void flush() noexcept;
 
   // A queue with a timeout calls a function of the user, which may depend on the thread.
@@ -106,7 +107,7 @@ class StreamQueue : public StreamCallback {
   telemetry::Queue* counts_ = &own_counts_;
   std::shared_ptr<const void> counts_owner_;
 
-  std::mutex mutex_;  // guards the consumer's side of the ring and the next two members
+  ForkMutex mutex_;  // guards the consumer's side of the ring and the next two members
   Element current_;
   bool in_use_ = false;  // whether the device uses memory of the current element
   // The bytes so far of a transfer that consists of several elements. Used only by the thread that

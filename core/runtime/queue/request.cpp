@@ -1,6 +1,10 @@
 #include "runtime/queue/request.h"
 
+#include <memory>
+
 #include "base/deadline.h"
+#include "base/first_use.h"
+#include "base/fork_mutex.h"
 
 namespace poprt::runtime {
 namespace {
@@ -17,13 +21,16 @@ Clock::TimePoint deadline_after(Clock::TimePoint start,
 void fail_stopped_runner() { fail(ErrorCode::cancelled, "the runner was stopped"); }
 
 const Failure& stopped_failure() {
-  static const Failure failure = std::make_shared<const Error>(
-      ErrorCode::cancelled, "the request was not run: the runner was stopped");
-  return failure;
+  static constinit FirstUse<const Failure> failure;
+  return failure.get([] {
+    return std::make_shared<const Error>(ErrorCode::cancelled,
+                                         "the request was not run: the runner was stopped");
+  });
 }
 
 bool Request::wait(std::optional<std::chrono::nanoseconds> timeout) noexcept {
   if (done()) return true;
+  if (process_ != this_process()) abandon();
   std::optional<Clock::TimePoint> limit;
   if (timeout) {
     const auto now = Waiter::Clock::now();
@@ -50,6 +57,11 @@ Failure Request::failure() const {
   if (failure_) return failure_;
   const ErrorCode c = code();
   if (c == ErrorCode::ok) return nullptr;
+  if (c == ErrorCode::failed_precondition)
+    return std::make_shared<const Error>(
+        c, fmt::format("the request was not done when process {} was forked, which has no thread "
+                       "that would answer it: submit it again to a new runner",
+                       this_process()));
   return std::make_shared<const Error>(
       c, c == ErrorCode::deadline_exceeded
              ? "the request was not run: its time was over before it began"
@@ -95,6 +107,21 @@ bool Request::expire(Clock::TimePoint now) noexcept {
   return now >= deadline_ && answer_if_queued(ErrorCode::deadline_exceeded);
 }
 
+// Fails a request of the parent in a forked child, which has none of the threads that use it. The
+// callback is not called, because it belongs to the parent.
+void Request::abandon() noexcept {
+  int state = state_.load(std::memory_order_acquire);
+  do
+    if (state >= 0 || state == kAbandoning) return;
+  while (!state_.compare_exchange_weak(state, kAbandoning, std::memory_order_acq_rel,
+                                       std::memory_order_acquire));
+  // A thread of the parent may have been in the middle of a change, so the old value is not
+  // destroyed.
+  std::construct_at(&failure_);
+  state_.store(static_cast<int>(ErrorCode::failed_precondition), std::memory_order_release);
+  waiter_.notify();
+}
+
 void Request::release() noexcept {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) pool_.give_back(this);
 }
@@ -116,6 +143,7 @@ Request* RequestPool::take(uint32_t references, RequestCallback callback,
   r->taken = r->stored = 0;
   r->callback_ = callback;
   r->failure_ = nullptr;
+  r->process_ = this_process();
   r->deadline_ = deadline;
   r->submitted = submitted;
   r->state_.store(Request::kQueued, std::memory_order_relaxed);

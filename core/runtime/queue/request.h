@@ -1,6 +1,8 @@
 // A request: a run that was submitted and will be answered.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -81,7 +83,8 @@ class Request {
  public:
   bool done() const noexcept { return state_.load(std::memory_order_acquire) >= 0; }
   // Returns false if the request is not done after `timeout`. Without a timeout, it waits without
-  // limit.
+  // limit. In a forked child, a request of the parent that is not done fails with
+  // failed_precondition.
   bool wait(std::optional<std::chrono::nanoseconds> timeout = std::nullopt) noexcept;
   // Throws the error of the run. Only after done().
   void check() const;
@@ -99,7 +102,7 @@ class Request {
   void release() noexcept;
 
   // The following functions are for runners.
-  static constexpr int kQueued = -1, kRunning = -2, kAnswering = -3;
+  static constexpr int kQueued = -1, kRunning = -2, kAnswering = -3, kAbandoning = -4;
 
   // Whether it has neither begun nor been answered.
   bool queued() const noexcept { return state_.load(std::memory_order_acquire) == kQueued; }
@@ -139,6 +142,7 @@ class Request {
   friend class RequestPool;
   explicit Request(RequestPool& pool) : pool_(pool) {}
   bool answer_if_queued(ErrorCode code) noexcept;
+  void abandon() noexcept;
   void announce(ErrorCode code) noexcept;
 
   RequestPool& pool_;
@@ -150,6 +154,7 @@ class Request {
   RequestCallback callback_;
   Failure failure_;
   Waiter waiter_;
+  pid_t process_ = 0;  // that submitted it
 };
 
 // An owning pointer to a request.

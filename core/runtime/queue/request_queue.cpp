@@ -15,6 +15,12 @@ RequestQueue::RequestQueue(size_t inputs, size_t outputs, size_t depth, Clock cl
                         this};
 }
 
+void RequestQueue::fail_forked(pid_t owner) {
+  fail(ErrorCode::failed_precondition,
+       "process {} was forked from {}, which has the runner's thread: make a new runner",
+       this_process(), owner);
+}
+
 bool RequestQueue::try_admit() noexcept {
   size_t n = in_flight_.load(std::memory_order_seq_cst);
   while (n < depth_)
@@ -92,6 +98,7 @@ void RequestQueue::count_answered(ErrorCode code) noexcept {
 void RequestQueue::stop(const Failure& failure) noexcept {
   stopped_.store(true, std::memory_order_release);
   room_.notify();
+  if (is_of_parent()) return;
   std::deque<Request*> line;
   {
     const std::lock_guard lock(submit_mutex_);

@@ -1,12 +1,15 @@
 // The queue of a runner's requests, from submission until the runner's thread takes them.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <utility>
 
+#include "base/fork_mutex.h"
 #include "runtime/queue/deadline_watch.h"
 #include "runtime/queue/request.h"
 #include "runtime/queue/ring_buffer.h"
@@ -18,6 +21,9 @@ namespace poprt::runtime {
 // line without limit. Requests of the line get free places first. A request that is cancelled or
 // whose deadline passes is answered and counted immediately, both in the ring and in the line; the
 // runner's thread drops it later.
+//
+// The queue belongs to the process of the first submission. In a forked child, which has no thread
+// that would empty it, all submissions fail, and stop() leaves the requests to the parent.
 class RequestQueue {
  public:
   // `thread_safe`: several threads may submit at the same time. `on_answered` counts a request that
@@ -30,7 +36,8 @@ class RequestQueue {
   // `prepare(request)` fills in the request, on the calling thread and one at a time; if it throws,
   // nothing is submitted. Throws cancelled (stopped), unavailable (full; WhenFull::fail),
   // deadline_exceeded (no place in time) and resource_exhausted (full, and called on the runner's
-  // own thread, which cannot wait; or the thread that watches deadlines cannot be started).
+  // own thread, which cannot wait; or the thread that watches deadlines cannot be started), and
+  // failed_precondition in a process that was forked after the first submission.
   // `accepted()`, which throws nothing, is called when nothing can fail any more and the runner
   // does not see the request yet.
   template <class Prepare, class Accepted>
@@ -65,6 +72,21 @@ class RequestQueue {
   RequestPool& pool() noexcept { return *pool_; }
 
  private:
+  // Checks that the queue belongs to this process. It comes before every other change, so a child
+  // that finds no owner also finds the queue as it was made.
+  void check_process() {
+    const pid_t me = this_process();
+    pid_t owner = process_.load(std::memory_order_relaxed);
+    if (owner == me) return;
+    if (owner == 0 && process_.compare_exchange_strong(owner, me, std::memory_order_relaxed))
+      return;
+    if (owner != me) fail_forked(owner);
+  }
+  [[noreturn]] static void fail_forked(pid_t owner);
+  bool is_of_parent() const noexcept {
+    const pid_t owner = process_.load(std::memory_order_relaxed);
+    return owner != 0 && owner != this_process();
+  }
   bool try_admit() noexcept;
   void admit(const RequestOptions& options, Clock::TimePoint deadline, bool on_runner_thread);
   void move_up() noexcept;
@@ -75,7 +97,10 @@ class RequestQueue {
   const bool thread_safe_;
   const OnAnswered on_answered_;
   const RequestPool::Owner pool_;
-  std::mutex submit_mutex_;  // guards the producer's side of ring_, the pool's take() and line_
+  std::atomic<pid_t> process_{0};  // of the first submission; 0: none yet
+  // Guards the producer's side of ring_, the pool's take() and line_. A forked child never locks
+  // it: while a thread has it, process_ is set.
+  std::mutex submit_mutex_;
   RingBuffer<Request*> ring_;
   std::deque<Request*> line_;
   // The length of line_. Requests of the line get places before submitters that wait.
@@ -92,6 +117,7 @@ class RequestQueue {
 template <class Prepare, class Accepted>
 RequestPtr RequestQueue::submit(RequestCallback callback, const RequestOptions& options,
                                 bool on_runner_thread, Prepare&& prepare, Accepted&& accepted) {
+  check_process();
   const auto called = pool_->clock.now();
   const auto deadline = deadline_after(called, options.timeout);
   const bool may_line = options.when_full == WhenFull::line;

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/fork_mutex.h"
 #include "base/half.h"
 #include "program/link.h"
 #include "runtime/session/anchor_lookup.h"
@@ -148,12 +149,19 @@ struct BucketRunner::Staging : Load {
 };
 
 struct BucketRunner::Shared {
-  std::mutex mutex;
+  // A forked child does not use what a thread of the parent may have been in the middle of
+  // changing.
+  ForkMutex mutex;
   std::vector<std::unique_ptr<Staging>> free;
+
+  ~Shared() {
+    const std::lock_guard lock(mutex);
+    if (mutex.abandoned()) static_cast<void>(new std::vector(std::move(free)));  // never destroyed
+  }
 
   std::unique_ptr<Staging> take() {
     const std::lock_guard lock(mutex);
-    if (free.empty()) return std::make_unique<Staging>();
+    if (mutex.abandoned() || free.empty()) return std::make_unique<Staging>();
     auto s = std::move(free.back());
     free.pop_back();
     return s;
@@ -161,7 +169,7 @@ struct BucketRunner::Shared {
   void put_back(std::unique_ptr<Staging> s) {
     const auto keep = std::move(s->shared);  // this may be the last reference
     const std::lock_guard lock(mutex);
-    free.push_back(std::move(s));
+    if (!mutex.abandoned()) free.push_back(std::move(s));
   }
 };
 

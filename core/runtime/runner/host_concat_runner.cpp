@@ -2,10 +2,12 @@
 
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <utility>
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/fork_mutex.h"
 #include "base/json.h"
 #include "runtime/session/anchor_lookup.h"
 
@@ -58,12 +60,19 @@ struct HostConcatRunner::Buffers {
 };
 
 struct HostConcatRunner::Shared {
-  std::mutex mutex;
+  // A forked child does not use what a thread of the parent may have been in the middle of
+  // changing.
+  ForkMutex mutex;
   std::vector<std::unique_ptr<Buffers>> free;
+
+  ~Shared() {
+    const std::lock_guard lock(mutex);
+    if (mutex.abandoned()) static_cast<void>(new std::vector(std::move(free)));  // never destroyed
+  }
 
   std::unique_ptr<Buffers> take() {
     const std::lock_guard lock(mutex);
-    if (free.empty()) return nullptr;
+    if (mutex.abandoned() || free.empty()) return nullptr;
     auto b = std::move(free.back());
     free.pop_back();
     return b;
@@ -71,7 +80,7 @@ struct HostConcatRunner::Shared {
   void put_back(std::unique_ptr<Buffers> b) {
     const auto keep = std::move(b->shared);  // this may be the last reference
     const std::lock_guard lock(mutex);
-    free.push_back(std::move(b));
+    if (!mutex.abandoned()) free.push_back(std::move(b));
   }
 };
 

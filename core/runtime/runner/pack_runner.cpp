@@ -1,7 +1,6 @@
 #include "runtime/runner/pack_runner.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,6 +11,7 @@
 
 #include "base/deadline.h"
 #include "base/error.h"
+#include "base/fork_mutex.h"
 #include "base/half.h"
 #include "base/log.h"
 #include "runtime/queue/request_queue.h"
@@ -725,7 +725,7 @@ bool PackRunner::State::on_own_thread() const noexcept {
 }
 
 void PackRunner::State::wait_for_thread() noexcept {
-  if (process == getpid()) finish_waiter.wait([&] { return finished.load(); });
+  if (process == this_process()) finish_waiter.wait([&] { return finished.load(); });
 }
 
 void PackRunner::State::end() noexcept {

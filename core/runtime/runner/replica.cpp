@@ -1,7 +1,6 @@
 #include "runtime/runner/replica.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -138,6 +137,15 @@ int64_t Replica::stamp() const noexcept {
 
 // Synchronous calls.
 
+// Requires device_mutex_.
+void Replica::check_not_abandoned() const {
+  if (device_mutex_.abandoned())
+    fail(ErrorCode::failed_precondition,
+         "process {} was forked while another thread of its parent ran this runner: make a new "
+         "runner",
+         this_process());
+}
+
 void Replica::execute(const void* const* inputs, void* const* outputs, uint64_t rows) {
   const RunnerPlan& p = *plan_;
   const auto start = p.config.clock.now();
@@ -146,11 +154,7 @@ void Replica::execute(const void* const* inputs, void* const* outputs, uint64_t 
     waiting_sync_.fetch_add(1, std::memory_order_relaxed);
     const std::lock_guard lock(device_mutex_);
     waiting_sync_.fetch_sub(1, std::memory_order_relaxed);
-    if (device_mutex_.abandoned())
-      fail(ErrorCode::failed_precondition,
-           "process {} was forked while another thread of its parent ran this runner: make a new "
-           "runner",
-           this_process());
+    check_not_abandoned();
     if (queue_.stopped()) fail_stopped_runner();
     trace.ns[Tracepoint::begun] = trace.ns[Tracepoint::loaded] = stamp();
     Failure failure = ensure_usable();
@@ -257,13 +261,7 @@ void Replica::count_answered(ErrorCode code) noexcept {
 }
 
 void Replica::start_threads() {
-  if (process_) {
-    if (process_ != getpid())
-      fail(ErrorCode::failed_precondition,
-           "process {} was forked from {}, which has the runner's thread: make a new runner",
-           getpid(), process_);
-    return;
-  }
+  if (process_) return;  // RequestQueue refuses requests in a forked child
   const BlockedSignals blocked;
   finished_.store(false);
   // Owned by the serving thread, because a forked child must not use them.
@@ -277,7 +275,7 @@ void Replica::start_threads() {
     finished_.store(true);
     fail(ErrorCode::resource_exhausted, "cannot start the runner's threads: {}", e.what());
   }
-  process_ = getpid();
+  process_ = this_process();
 }
 
 void Replica::make_steps() {
@@ -426,7 +424,8 @@ void Replica::stop(bool waits) noexcept {
 void Replica::wait_for_end() noexcept {
   if (on_thread()) return;
   // A forked child has no threads.
-  if (process_ == getpid()) finish_.wait([&] { return finished_.load(std::memory_order_acquire); });
+  if (process_ == this_process())
+    finish_.wait([&] { return finished_.load(std::memory_order_acquire); });
   const std::lock_guard lock(device_mutex_);  // waits for a synchronous run
 }
 

@@ -75,7 +75,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   std::vector<device::InstructionProfile> profile();
   int threads() const noexcept { return threads_; }
 
-  // Locked while fixed inputs change; the devices are then idle.
+  // Locked while fixed inputs change; the devices are then idle. set_fixed() throws
+  // failed_precondition in a process that was forked during a call.
   ForkMutex& device_mutex() noexcept { return device_mutex_; }
   void set_fixed(const std::vector<std::pair<size_t, TensorMemory>>& changes);
 
@@ -119,8 +120,12 @@ class Replica : public std::enable_shared_from_this<Replica> {
   // the next stage, and may soon be reused.
   void run_stage(size_t stage, Step& step, uint64_t first, uint64_t chunks) noexcept;
   void finish(Step& step) noexcept;
-  // Waits until no step is between the first and the last stage. Requires device_mutex_.
-  void drain() noexcept;
+  // Waits until no step is between the first and the last stage. Requires device_mutex_. Throws
+  // failed_precondition in a forked child if there is such a step, or if a thread of the parent had
+  // the mutex.
+  void drain();
+  void wait_for_stages() noexcept;
+  void check_not_abandoned() const;
 
   Formed form_batch(Step& step) noexcept;
   // The result of taking rows of a request: nothing to run yet, a whole step, or a full batch.
@@ -214,7 +219,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   std::atomic<bool> closed_{false};
 
   RequestQueue queue_;
-  pid_t process_ = 0;  // the process whose threads serve; 0: none yet
+  std::atomic<pid_t> process_{0};  // the process whose threads serve; 0: none yet
   enum class Go : uint8_t { wait, yes, no };
   std::atomic<Go> go_{Go::wait};  // read by the helper threads
   std::atomic<uint32_t> waiting_sync_{0};
@@ -237,7 +242,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   };
   std::deque<Stage> pipeline_;
   std::vector<TensorMemory> frames_;
-  mutable std::mutex failure_mutex_;  // guards failure_, and failures of steps with several stages
+  mutable ForkMutex failure_mutex_;  // guards failure_, and failures of steps with several stages
   std::atomic<uint64_t> under_way_{0};  // steps between the first stage and the last
   Waiter handed_;
   std::atomic<bool> finished_{true};

@@ -45,14 +45,23 @@ void Replica::admit(Step& step) noexcept {
   step.compute_begin = stamp();
   step.chunks = (step.rows + p.chunk_rows - 1) / p.chunk_rows;
   step.first_chunk = pipeline_[0].finished.load(std::memory_order_relaxed);
-  if (needs_reset_) drain();
+  if (needs_reset_) wait_for_stages();
   step.failure = begin_step(step);
   step.failed.store(step.failure != nullptr, std::memory_order_relaxed);
   under_way_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Replica::drain() noexcept {
+void Replica::wait_for_stages() noexcept {
   handed_.wait([this] { return under_way_.load(std::memory_order_acquire) == 0; });
+}
+
+void Replica::drain() {
+  check_not_abandoned();
+  if (under_way_.load(std::memory_order_acquire) != 0 && process_ != this_process())
+    fail(ErrorCode::failed_precondition,
+         "process {} was forked while threads of its parent ran this runner: make a new runner",
+         this_process());
+  wait_for_stages();
 }
 
 void Replica::run_stage(size_t stage, Step& step, uint64_t first, uint64_t chunks) noexcept {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/first_use.h"
 #include "runtime/runner/replica.h"
 
 namespace poprt::runtime {
@@ -162,9 +163,11 @@ Failure Replica::injected_fault() noexcept {
 // the error may be a consequence of stop().
 Failure Replica::session_failure(const Error& error) const noexcept {
   if (ended_.load(std::memory_order_acquire)) {
-    static const auto interrupted = std::make_shared<const Error>(
-        ErrorCode::cancelled, "the run was interrupted: the runner was stopped");
-    return interrupted;
+    static constinit FirstUse<const Failure> interrupted;
+    return interrupted.get([] {
+      return std::make_shared<const Error>(ErrorCode::cancelled,
+                                           "the run was interrupted: the runner was stopped");
+    });
   }
   return std::make_shared<const Error>(error);
 }

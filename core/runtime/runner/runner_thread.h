@@ -1,13 +1,14 @@
 // The thread of a runner, which starts with its first request.
 #pragma once
 
-#include <unistd.h>
+#include <sys/types.h>
 
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "base/error.h"
+#include "base/fork_mutex.h"
 #include "base/threads.h"
 
 namespace poprt::runtime {
@@ -18,10 +19,10 @@ namespace poprt::runtime {
 template <class Flag, class Serve>
 void start_runner_thread(pid_t& process, Flag& finished, Serve serve) {
   if (process) {
-    if (process != getpid())
+    if (process != this_process())
       fail(ErrorCode::failed_precondition,
            "process {} was forked from {}, which has the runner's thread: make a new runner",
-           getpid(), process);
+           this_process(), process);
     return;
   }
   const BlockedSignals blocked;
@@ -32,7 +33,7 @@ void start_runner_thread(pid_t& process, Flag& finished, Serve serve) {
     finished = true;
     fail(ErrorCode::resource_exhausted, "cannot start the runner's thread: {}", e.what());
   }
-  process = getpid();
+  process = this_process();
 }
 
 }  // namespace poprt::runtime

@@ -1,11 +1,10 @@
 #include "runtime/runner/shape_runner.h"
 
 #include <pthread.h>
-#include <unistd.h>
+#include <sys/types.h>
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <system_error>
@@ -14,6 +13,8 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/fork_condition.h"
+#include "base/fork_mutex.h"
 #include "base/log.h"
 #include "device/device_manager.h"
 #include "program/shards.h"
@@ -70,6 +71,7 @@ struct KeptShape {
   bool is_ready() const noexcept { return state.load(std::memory_order_acquire) == ready; }
 
   const Sizes sizes;
+  const pid_t process = this_process();
   std::atomic<int> state{compiling};  // written with the mutex of the runner; pairs with is_ready()
   // Constant once it is ready.
   std::unique_ptr<ModelRunner> runner;
@@ -153,6 +155,9 @@ struct ShapeRunner::State : std::enable_shared_from_this<State> {
   State(program::OpenShapes accepted, CompileShape c, ShapeRunnerConfig given)
       : open(std::move(accepted)), compile(std::move(c)), config(std::move(given)) {}
 
+  // Locks the mutex. Throws failed_precondition in a forked child if a thread of the parent had it.
+  std::unique_lock<ForkMutex> locked();
+  bool take_over() noexcept;
   void describe(const std::shared_ptr<const Model>& model);
   ShapePtr find_or_compile(const Sizes& sizes);
   ShapePtr larger(const Sizes& sizes);
@@ -166,14 +171,14 @@ struct ShapeRunner::State : std::enable_shared_from_this<State> {
 
   void start_thread();
   void serve() noexcept;
-  void compile_next(std::unique_lock<std::mutex>& lock);
+  void compile_next(std::unique_lock<ForkMutex>& lock);
   void make_ready(KeptShape& shape);
   RunnerConfig config_for(const Model& model) const;
   uint64_t memory_of(const Model& model) const;
   void check_memory(uint64_t bytes) const;
   void check_request(const Sizes& sizes) const;
   void keep_within_limits(const KeptShape& added);
-  bool drop_removed(std::unique_lock<std::mutex>& lock);
+  bool drop_removed(std::unique_lock<ForkMutex>& lock);
   void answer(std::unique_ptr<Waiting> waiting, KeptShape& shape) noexcept;
   void fail_waiting(std::unique_ptr<Waiting> waiting, const Failure& failure) noexcept;
   void refuse_requests() noexcept;
@@ -184,8 +189,8 @@ struct ShapeRunner::State : std::enable_shared_from_this<State> {
   std::vector<DataDesc> inputs, outputs;
   ShapePtr ahead;
 
-  mutable std::mutex mutex;  // guards the rest up to `turn`
-  std::condition_variable changed;
+  ForkMutex mutex;  // guards the rest up to `turn`
+  ForkCondition changed;
   std::vector<ShapePtr> shapes;  // compiling and ready, without `ahead`
   std::deque<ShapePtr> to_compile;
   std::vector<ShapePtr> removed;  // with requests that are not done
@@ -194,8 +199,11 @@ struct ShapeRunner::State : std::enable_shared_from_this<State> {
   ShapesStatistics totals;
   RunnerStatistics removed_requests;  // of shapes that were removed
   bool stopped = false, ended = false, finished = true;
-  bool dropping = false;  // whether the thread destroys runners of removed shapes
-  pid_t process = 0;
+  bool dropping = false;           // whether the thread destroys runners of removed shapes
+  bool making = false;             // whether the thread compiles a shape
+  pid_t process = this_process();  // to which the thread and the shapes that are not ready belong
+  bool compiles = true;      // false: the process was forked while a thread of the parent compiled
+  pid_t thread_process = 0;  // that has the thread; 0: none yet
   std::atomic<std::thread::id> thread_id{};
   std::atomic<uint64_t> turn{0};
 
@@ -203,6 +211,34 @@ struct ShapeRunner::State : std::enable_shared_from_this<State> {
   RequestPool::Owner pool = RequestPool::make(0, 0);
   DeadlineWatch watch;  // destroyed before the pool
 };
+
+std::unique_lock<ForkMutex> ShapeRunner::State::locked() {
+  std::unique_lock lock(mutex);
+  if (!take_over())
+    fail(ErrorCode::failed_precondition,
+         "process {} was forked while another thread of its parent used this runner: make a new "
+         "runner",
+         this_process());
+  return lock;
+}
+
+// In a forked child, the first call forgets what only threads of the parent would finish: shapes
+// that are not ready, and requests that wait for them. Ready shapes stay. Returns false if a thread
+// of the parent may have been in the middle of a change. Requires the mutex.
+bool ShapeRunner::State::take_over() noexcept {
+  if (process == this_process()) return true;
+  if (mutex.abandoned()) return false;
+  process = this_process();
+  compiles = compiles && !making;
+  making = dropping = false;
+  thread_process = 0;
+  thread_id = std::thread::id();
+  finished = true;
+  to_compile.clear();
+  late.clear();
+  std::erase_if(shapes, [](const ShapePtr& s) { return !s->is_ready(); });
+  return true;
+}
 
 void ShapeRunner::State::describe(const std::shared_ptr<const Model>& model) {
   if (model) {
@@ -227,7 +263,7 @@ void ShapeRunner::State::describe(const std::shared_ptr<const Model>& model) {
 // Returns the shape, or adds it to those to compile.
 ShapePtr ShapeRunner::State::find_or_compile(const Sizes& sizes) {
   const uint64_t now = turn.fetch_add(1, std::memory_order_relaxed) + 1;
-  const std::lock_guard lock(mutex);
+  const auto lock = locked();
   if (stopped) fail_stopped_runner();
   if (ahead && ahead->sizes == sizes) return ahead;
   for (const ShapePtr& s : shapes)
@@ -236,6 +272,11 @@ ShapePtr ShapeRunner::State::find_or_compile(const Sizes& sizes) {
       return s;
     }
   check_request(sizes);
+  if (!compiles)
+    fail(ErrorCode::failed_precondition,
+         "process {} was forked while a thread of its parent compiled a shape: it computes only "
+         "the shapes that were ready, and not {}; fork when no shape is compiled",
+         this_process(), open.text(sizes));
   if (to_compile.size() >= kMostWaiting)
     fail(ErrorCode::resource_exhausted, "{} shapes wait for their compilation; try again later",
          to_compile.size());
@@ -250,7 +291,7 @@ ShapePtr ShapeRunner::State::find_or_compile(const Sizes& sizes) {
 
 // Returns the smallest shape that may compute a request of these sizes with padding, or null.
 ShapePtr ShapeRunner::State::larger(const Sizes& sizes) {
-  const std::lock_guard lock(mutex);
+  const auto lock = locked();
   ShapePtr best;
   const auto consider = [&](const ShapePtr& s) {
     if (!s || !s->is_ready() || !s->rows) return;
@@ -266,7 +307,7 @@ ShapePtr ShapeRunner::State::larger(const Sizes& sizes) {
 }
 
 void ShapeRunner::State::wait_for(const KeptShape& shape) {
-  std::unique_lock lock(mutex);
+  auto lock = locked();
   if (shape.state == KeptShape::compiling && thread_id.load() == std::this_thread::get_id())
     fail(ErrorCode::resource_exhausted,
          "a callback cannot wait until a shape is compiled: submit the request instead");
@@ -290,7 +331,7 @@ RequestPtr ShapeRunner::State::submit_later(const ShapePtr& shape, std::unique_p
                                             const RequestCallback& callback) {
   const auto now = pool->clock.now();
   const auto deadline = deadline_after(now, waiting->options.timeout);
-  const std::lock_guard lock(mutex);
+  const auto lock = locked();
   if (stopped) fail_stopped_runner();
   if (shape->state == KeptShape::ready) return {};
   RequestPtr request(pool->take(1, callback, now, deadline));
@@ -309,7 +350,7 @@ RequestPtr ShapeRunner::State::submit_later(const ShapePtr& shape, std::unique_p
 
 // Requires the mutex.
 void ShapeRunner::State::start_thread() {
-  start_runner_thread(process, finished, [self = shared_from_this()] { self->serve(); });
+  start_runner_thread(thread_process, finished, [self = shared_from_this()] { self->serve(); });
 }
 
 // Compiles shapes, and removes those whose requests are done.
@@ -333,16 +374,17 @@ void ShapeRunner::State::serve() noexcept {
     if (removed.empty() || drop_removed(lock))
       changed.wait(lock, [&] { return has_work() || !removed.empty(); });
     else
-      changed.wait_for(lock, kRemovalPause, has_work);
+      changed.wait_until(lock, std::chrono::steady_clock::now() + kRemovalPause, has_work);
   }
   finished = true;
   changed.notify_all();
 }
 
 // Compiles the next shape. Requires the lock, and releases it during the compilation.
-void ShapeRunner::State::compile_next(std::unique_lock<std::mutex>& lock) {
+void ShapeRunner::State::compile_next(std::unique_lock<ForkMutex>& lock) {
   const ShapePtr shape = std::move(to_compile.front());
   to_compile.pop_front();
+  making = true;
   lock.unlock();
   Failure failure;
   const auto start = std::chrono::steady_clock::now();
@@ -358,6 +400,7 @@ void ShapeRunner::State::compile_next(std::unique_lock<std::mutex>& lock) {
   shape->compile_ns = static_cast<uint64_t>(
       std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
   lock.lock();
+  making = false;
   shape->failure = failure;
   shape->state.store(failure ? KeptShape::failed : KeptShape::ready, std::memory_order_release);
   if (failure) {
@@ -467,9 +510,14 @@ void ShapeRunner::State::keep_within_limits(const KeptShape& added) {
 
 // Destroys the removed shapes whose requests are done. Requires the lock, and releases it while
 // runners are destroyed. Returns whether no removed shape is left.
-bool ShapeRunner::State::drop_removed(std::unique_lock<std::mutex>& lock) {
+bool ShapeRunner::State::drop_removed(std::unique_lock<ForkMutex>& lock) {
   std::vector<ShapePtr> done;
   std::erase_if(removed, [&](ShapePtr& s) {
+    if (s->process != this_process()) {
+      // Threads of the parent may have used it, which would never finish in this child.
+      static_cast<void>(new ShapePtr(std::move(s)));  // never destroyed
+      return true;
+    }
     // No thread can get a new reference from `shapes`. If `removed` has the only one, no call is in
     // progress.
     if (s.use_count() > 1) return false;
@@ -553,6 +601,7 @@ void ShapeRunner::State::refuse_requests() noexcept {
   {
     const std::lock_guard lock(mutex);
     stopped = true;
+    if (!take_over()) return;
     for (const ShapePtr& s : shapes) {
       std::ranges::move(s->waiting, std::back_inserter(waiting));
       s->waiting.clear();
@@ -606,9 +655,14 @@ ShapeRunner::~ShapeRunner() {
   {
     std::unique_lock lock(s.mutex);
     s.ended = true;
+    if (!s.take_over()) {
+      static_cast<void>(new std::shared_ptr(state_));  // never destroyed
+      return;
+    }
     s.to_compile.clear();
     s.changed.notify_all();
-    const bool waits = s.process == getpid() && s.thread_id.load() != std::this_thread::get_id();
+    const bool waits =
+        s.thread_process == this_process() && s.thread_id.load() != std::this_thread::get_id();
     const bool in_callback = Replica::on_any_thread();
     if (waits) s.changed.wait(lock, [&] { return s.finished || (s.dropping && in_callback); });
     shapes = std::exchange(s.shapes, {});
@@ -722,6 +776,7 @@ void ShapeRunner::stop() noexcept {
   std::vector<ShapePtr> shapes;
   {
     const std::lock_guard lock(s.mutex);
+    if (!s.take_over()) return;
     shapes = s.shapes;
     shapes.insert(shapes.end(), s.removed.begin(), s.removed.end());
     if (s.ahead) shapes.push_back(s.ahead);
@@ -731,11 +786,11 @@ void ShapeRunner::stop() noexcept {
 }
 
 RunnerStatistics ShapeRunner::statistics() const {
-  const State& s = *state_;
+  State& s = *state_;
   RunnerStatistics sum = s.counters.snapshot();
   sum.in_flight =
       sum.submitted - std::min(sum.submitted, sum.failed + sum.cancelled + sum.timed_out);
-  const std::lock_guard lock(s.mutex);
+  const auto lock = s.locked();
   sum += s.removed_requests;
   if (s.ahead) sum += s.ahead->runner->statistics();
   for (const auto* list : {&s.shapes, &s.removed})
@@ -748,9 +803,9 @@ RunnerStatistics ShapeRunner::statistics(size_t replica) const {
   if (replica >= replicas())
     fail(ErrorCode::not_found, "there is no replica {}: the runner has {}, counted from 0", replica,
          replicas());
-  const State& s = *state_;
+  State& s = *state_;
   RunnerStatistics sum;
-  const std::lock_guard lock(s.mutex);
+  const auto lock = s.locked();
   if (s.ahead) sum += s.ahead->runner->statistics(replica);
   for (const ShapePtr& shape : s.shapes)
     if (shape->is_ready()) sum += shape->runner->statistics(replica);
@@ -762,9 +817,9 @@ size_t ShapeRunner::replicas() const {
 }
 
 std::vector<Tracepoint> ShapeRunner::tracepoints() const {
-  const State& s = *state_;
+  State& s = *state_;
   std::vector<Tracepoint> points;
-  const std::lock_guard lock(s.mutex);
+  const auto lock = s.locked();
   const auto add = [&](const ShapePtr& shape) {
     if (!shape || !shape->is_ready()) return;
     const auto own = shape->runner->tracepoints();
@@ -776,8 +831,8 @@ std::vector<Tracepoint> ShapeRunner::tracepoints() const {
 }
 
 ShapesStatistics ShapeRunner::shapes() const {
-  const State& s = *state_;
-  const std::lock_guard lock(s.mutex);
+  State& s = *state_;
+  const auto lock = s.locked();
   ShapesStatistics all = s.totals;
   std::vector<ShapePtr> list = s.shapes;
   std::ranges::sort(list, std::greater(), [](const ShapePtr& p) { return p->used.load(); });

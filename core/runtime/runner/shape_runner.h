@@ -72,6 +72,11 @@ struct ShapesStatistics {
 // bytes.
 //
 // Requests are not merged, so batching_dim must be off. Frozen inputs have one shape.
+//
+// A forked child has the shapes that were ready, and compiles others on a thread of its own. It
+// refuses these (failed_precondition) if a thread of the parent was compiling a shape, because that
+// thread may have locks of the compiler. If another thread of the parent was in a call of this
+// object, all calls may fail with failed_precondition.
 class ShapeRunner final : public BaseRunner {
  public:
   // The number of shapes that may wait for their compilation. A shape is compiled even if the

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <mutex>
 #include <thread>
 
 namespace poprt::runtime {
@@ -107,11 +108,13 @@ std::shared_ptr<FaultInjector> FaultInjector::from_environment() {
 
 void FaultInjector::add(const Fault& fault) {
   const std::lock_guard lock(mutex_);
+  if (mutex_.abandoned()) return;
   faults_.push_back(fault);
 }
 
 void FaultInjector::add_random(uint64_t seed, uint32_t per_million, DeviceError error) {
   const std::lock_guard lock(mutex_);
+  if (mutex_.abandoned()) return;
   random_.push_back({seed, per_million, error});
 }
 
@@ -120,6 +123,7 @@ std::optional<DeviceError> FaultInjector::before_run(int replica) {
   std::chrono::nanoseconds delay{0};
   {
     const std::lock_guard lock(mutex_);
+    if (mutex_.abandoned()) return std::nullopt;
     const auto index = static_cast<size_t>(replica);
     if (runs_.size() <= index) runs_.resize(index + 1);
     const uint64_t mine = ++runs_[index], all = ++all_runs_;

@@ -5,13 +5,13 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "base/fork_mutex.h"
 
 namespace poprt::runtime {
 
@@ -55,7 +55,8 @@ struct Fault {
   int replica = -1;
 };
 
-// Thread-safe; several runners may share it.
+// Thread-safe; several runners may share it. A process that was forked while another thread of the
+// parent used it injects no faults.
 class FaultInjector {
  public:
   FaultInjector() = default;
@@ -83,7 +84,7 @@ class FaultInjector {
     uint32_t per_million;
     DeviceError error;
   };
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::vector<Fault> faults_;
   std::vector<Random> random_;
   std::vector<uint64_t> runs_;  // by replica

@@ -181,7 +181,7 @@ void read_variants(Model& model) {
 }
 
 const uint32_t* variant_number(size_t i) {
-  static const auto numbers = [] {
+  static constexpr auto numbers = [] {
     std::array<uint32_t, kMostVariants> list{};
     std::iota(list.begin(), list.end(), 0u);
     return list;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 namespace poprt::runtime {
 
 void TraceBuffer::record(const Tracepoint& point) {
   const std::lock_guard lock(mutex_);
+  if (mutex_.abandoned()) return;
   if (capacity_ == 0 || ring_.size() < capacity_)
     ring_.push_back(point);
   else
@@ -16,6 +18,7 @@ void TraceBuffer::record(const Tracepoint& point) {
 
 std::vector<Tracepoint> TraceBuffer::points() const {
   const std::lock_guard lock(mutex_);
+  if (mutex_.abandoned()) return {};
   std::vector<Tracepoint> list = ring_;
   if (capacity_ && recorded_ > capacity_)
     std::rotate(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(recorded_ % capacity_),
@@ -25,7 +28,7 @@ std::vector<Tracepoint> TraceBuffer::points() const {
 
 uint64_t TraceBuffer::recorded() const {
   const std::lock_guard lock(mutex_);
-  return recorded_;
+  return mutex_.abandoned() ? 0 : recorded_;
 }
 
 uint64_t LatencyHistogram::quantile_ns(double q) const {

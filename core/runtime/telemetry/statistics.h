@@ -6,10 +6,10 @@
 #include <bit>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "base/error.h"
+#include "base/fork_mutex.h"
 
 namespace poprt::runtime {
 
@@ -37,7 +37,8 @@ struct Tracepoint {
 inline constexpr const char* kStageNames[] = {"submitted",     "begun",       "loaded",
                                               "compute_begin", "compute_end", "stored"};
 
-// A ring of the last `capacity` tracepoints; 0 keeps all. Thread-safe.
+// A ring of the last `capacity` tracepoints; 0 keeps all. Thread-safe. In a process that was forked
+// while another thread of the parent changed it, it is empty and stays so.
 class TraceBuffer {
  public:
   explicit TraceBuffer(size_t capacity) : capacity_(capacity) { ring_.reserve(capacity); }
@@ -48,7 +49,7 @@ class TraceBuffer {
 
  private:
   const size_t capacity_;
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::vector<Tracepoint> ring_;
   uint64_t recorded_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -41,6 +42,7 @@ void TraceChannel::begin(std::string_view label) {
   if (!telemetry_) return;
   telemetry_->submitted();
   const std::lock_guard lock(mutex_);
+  if (mutex_.abandoned()) return;
   open_.push_back({std::string(label), find_or_add(label), std::this_thread::get_id(),
                    Telemetry::Clock::now()});
 }
@@ -49,6 +51,7 @@ void TraceChannel::end(std::string_view label) {
   if (!telemetry_) return;
   const auto now = Telemetry::Clock::now();
   const std::lock_guard lock(mutex_);
+  if (mutex_.abandoned()) return;
   const auto last = [&](auto matches) {
     return std::find_if(open_.rbegin(), open_.rend(), matches);
   };

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "base/fork_mutex.h"
 #include "runtime/telemetry/telemetry.h"
 
 namespace poprt::runtime {
@@ -19,7 +19,8 @@ namespace poprt::runtime {
 bool tracing_wanted();
 
 // A channel is a segment with the channel's name. Each label of a span is a variant record; spans
-// also count as requests, so that they have latencies. Any thread may begin and end spans.
+// also count as requests, so that they have latencies. Any thread may begin and end spans. A
+// process that was forked while another thread of the parent did so publishes no more of them.
 class TraceChannel {
  public:
   static constexpr size_t kLabels = 256;  // spans of further labels have no variant record
@@ -45,7 +46,7 @@ class TraceChannel {
 
   std::string name_;
   std::unique_ptr<Telemetry> telemetry_;
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::map<std::string, size_t, std::less<>> labels_;
   std::vector<Open> open_;
   bool warned_ = false;

@@ -521,6 +521,54 @@ TEST(ModelRunner, AForkedChildRunsSynchronously) {
 #endif
 
 #if !POPRT_TEST_SANITIZED
+// The queue of the parent is full, and its threads submit requests.
+TEST(ModelRunner, AChildOfAParentWithAFullQueueIsRefusedAtOnce) {
+  RunnerConfig config;
+  config.queue_depth = 1;
+  RunnerFixture f(1 << 16, config);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> others;
+  for (const WhenFull when : {WhenFull::wait, WhenFull::line})
+    others.emplace_back([&, when] {
+      RequestOptions options;
+      options.when_full = when;
+      options.timeout = std::chrono::seconds(50);
+      RunnerClient k(f.n);
+      while (!stop) f.runner->execute_async(k.in, k.out, {}, options)->wait();
+    });
+  RunnerClient own(f.n);
+  for (int i = 0; i < 200 && !HasFailure(); i++) {
+    const RequestPtr request = f.runner->execute_async(own.in, own.out);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      RunnerClient mine(f.n, 5);
+      int code = 0;
+      for (const WhenFull when : {WhenFull::wait, WhenFull::fail, WhenFull::line}) try {
+          RequestOptions options;
+          options.when_full = when;
+          f.runner->execute_async(mine.in, mine.out, {}, options);
+          code = 1;
+        } catch (const Error& e) {
+          if (e.code() != ErrorCode::failed_precondition) code = 2;
+        }
+      request->wait();
+      if (request->code() != ErrorCode::ok && request->code() != ErrorCode::failed_precondition)
+        code = 3;
+      f.runner->stop();
+      f.runner.reset();
+      _exit(code);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << i;
+    request->wait();
+    request->check();
+  }
+  stop = true;
+  for (std::thread& t : others) t.join();
+}
+
 // Another thread of the parent may hold any lock of the runner when the process forks.
 TEST(ModelRunner, AChildForkedDuringARunGetsTheResultOrOneError) {
   for (const int threads : {1, 2}) {
