@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 #include <poprt/poprt.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -19,6 +23,7 @@
 #include <vector>
 
 #include "capi/onnx_bytes.h"
+#include "support/sanitized.h"
 
 namespace {
 
@@ -779,5 +784,108 @@ TEST_F(OnDemandPopef, ADamagedSourceIsRefused) {
     EXPECT_EQ(refused(popef).substr(0, 10), "data_loss:") << place - at;
   }
 }
+
+#if !POPRT_TEST_SANITIZED
+// Returns the exit code of a child that calls `code`, or minus the signal that ended it. A child
+// that waits for ever is ended by an alarm.
+template <class Code>
+int in_child(Code&& code) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(100);
+    ::_exit(code());
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+// 0: the bytes are those that were expected; 1: the error states the fork; 2: neither.
+int answer_of(const std::string& bytes, const std::string& expected) {
+  if (bytes == expected) return 0;
+  const bool clear =
+      bytes.starts_with("failed_precondition:") && bytes.find("was forked") != std::string::npos;
+  return clear ? 1 : 2;
+}
+
+// Servers that load a model before they fork their workers.
+TEST_F(OnDemand, AForkedChildRunsKnownShapesAndCompilesOthers) {
+  ::unsetenv("POPART_CACHE_DIR");  // each child compiles
+  const std::string path = write(kProduct);
+  const Executable executable = load(path);
+  Runner runner = runner_of(executable);
+  std::mt19937 random(11);
+  std::vector<float> known = random_values({3, 4}, random), other = random_values({5, 2}, random);
+  const std::string first = run(runner.get(), {3, 4}, known);
+  const std::string second = run(fixed_runner(kProduct, "x", {5, 2}).get(), {5, 2}, other);
+  ASSERT_NE(first.substr(0, 7), "failed_");
+  for (int i = 0; i < 10; i++)
+    EXPECT_EQ(in_child([&] {
+                const int a = answer_of(run(runner.get(), {3, 4}, known), first);
+                const int b = answer_of(run(runner.get(), {5, 2}, other), second);
+                runner.reset();
+                // A runner and an executable of the child.
+                const Executable mine = load(path);
+                const int c = answer_of(run(runner_of(mine).get(), {5, 2}, other), second);
+                return a + 3 * b + 9 * c;
+              }),
+              0)
+        << i;
+}
+
+TEST_F(OnDemand, AChildForkedWhileShapesAreCompiledGetsTheResultOrOneError) {
+  ::unsetenv("POPART_CACHE_DIR");  // each child compiles
+  const std::string path = write(kProduct);
+  const Executable executable = load(path);
+  Runner runner = runner_of(executable);
+  std::mt19937 random(12);
+  std::vector<float> known = random_values({3, 4}, random), other = random_values({5, 2}, random);
+  const std::string first = run(runner.get(), {3, 4}, known);
+  const std::string second = run(fixed_runner(kProduct, "x", {5, 2}).get(), {5, 2}, other);
+  ASSERT_NE(first.substr(0, 7), "failed_");
+  std::atomic<bool> stop{false};
+  int requests = 0;
+  std::thread requester([&] {
+    std::mt19937 own(13);
+    for (int64_t n = 6; !stop; n++, requests++) {
+      const Shape shape{6 + n % 40, 1 + n / 40};
+      std::vector<float> values = random_values(shape, own);
+      if (run(runner.get(), shape, values).starts_with("failed_")) break;
+      if (n % 4 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  int counts[3] = {};
+  for (int i = 0; i < 40 && !HasFailure(); i++) {
+    const int code = in_child([&] {
+      const int a = answer_of(run(runner.get(), {3, 4}, known), first);
+      const int b = answer_of(run(runner.get(), {5, 2}, other), second);
+      runner.reset();
+      poprt_log_write(POPRT_LOG_DEBUG, "of a child");
+      poprt_compile_options o = options();
+      poprt_executable* made = nullptr;
+      std::string loaded = message_for(poprt_executable_load(path.c_str(), &o, &made));
+      if (loaded == "ok") {
+        const Executable mine(made, poprt_executable_free);
+        loaded = run(runner_of(mine).get(), {5, 2}, other);
+      }
+      return a + 3 * b + 9 * answer_of(loaded, second);
+    });
+    EXPECT_GE(code, 0) << "signal " << -code << " in child " << i;
+    if (code < 0) break;
+    for (const int answer : {code % 3, code / 3 % 3, code / 9}) {
+      EXPECT_NE(answer, 2) << "child " << i << " returned " << code;
+      counts[answer]++;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(i * 137 % 3000));
+  }
+  stop = true;
+  requester.join();
+  EXPECT_GT(requests, 0);
+  EXPECT_GT(counts[0], 0);
+  EXPECT_EQ(run(runner.get(), {3, 4}, known), first) << "the parent is not affected";
+  RecordProperty("right", counts[0]);
+  RecordProperty("refused", counts[1]);
+}
+#endif
 
 }  // namespace

@@ -38,6 +38,8 @@ ALLOWED = {
     "tests/capi/lone_library_": ["capi/src/", "capi/include/", "core/"],  # the interface between the two libraries
     "tests/capi/other_compiler": ["capi/src/", "capi/include/"],
     "tests/capi/recorded_": ["capi/include/", "tests/support/"],  # the helper that reads records
+    "tests/capi/on_demand_": ["capi/include/", "tests/", "tests/support/"],  # whether a sanitizer is used: tests that fork
+    "tests/capi/fork_": ["capi/include/", "tests/support/"],
     "tests/capi/src/": ["capi/src/", "capi/src/libpoprt/", "capi/include/", "core/", "tests/"],  # functions that the library hides
     "tests/hostile/": ["capi/include/", "tests/support/"],
     "tests/support/": ["core/", "capi/include/"],

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fork_mutex.h"
 #include "compiler_loader.h"
 #include "poprt/compiler.h"
 
@@ -81,13 +82,17 @@ struct poprt_compiler {
   static void release(void* kept) { poprt::capi::loaded_compiler().release(kept); }
   Kept take_kept() const {
     const std::lock_guard lock(mutex);
+    if (mutex.abandoned()) return Kept(nullptr, release);
     return std::exchange(kept, Kept(nullptr, release));
   }
   void keep(void* left) const {
     const std::lock_guard lock(mutex);
-    kept.reset(left);
+    if (mutex.abandoned())
+      release(left);
+    else
+      kept.reset(left);
   }
-  mutable std::mutex mutex;  // guards `kept`
+  mutable ForkMutex mutex;  // guards `kept`, which a child does not use if another thread had it
   mutable Kept kept{nullptr, release};
 
   // Additional tasks of a conversion.

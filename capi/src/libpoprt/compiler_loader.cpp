@@ -2,11 +2,15 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <mutex>
 #include <string>
 
 #include "base/error.h"
+#include "base/first_use.h"
+#include "base/fork_mutex.h"
 #include "base/log.h"
 #include "kernels/common/isa_builds.h"
 #include "library_calls.h"
@@ -18,7 +22,7 @@ namespace {
 constexpr const char* kFile = "libpoprt_compiler.so.1";
 
 struct Loader {
-  std::mutex mutex;
+  ForkMutex mutex;
   const poprt_compiler_library* compiler = nullptr;
   size_t adopted = 0;     // number of users' plug-ins that were passed to the compiler
   std::string log_level;  // set when the compiler is loaded
@@ -26,8 +30,23 @@ struct Loader {
 };
 
 Loader& loader() {
-  static auto* const l = new Loader;  // never destroyed: used while the process exits
-  return *l;
+  static constinit FirstUse<Loader> made;
+  return made.get();
+}
+
+// The process that called the compiler last, and the number of its calls in progress.
+std::atomic<uint64_t> calls{0};
+constexpr int kProcessShift = 32;
+
+uint64_t word_of(pid_t process, uint64_t count) {
+  return static_cast<uint64_t>(process) << kProcessShift | count;
+}
+
+[[noreturn]] void fail_forked() {
+  fail(ErrorCode::failed_precondition,
+       "process {} was forked while a thread of its parent used the compiler, and cannot use it: "
+       "compile in the parent or in a new process, or fork when no thread compiles",
+       this_process());
 }
 
 std::filesystem::path own_path() {
@@ -106,6 +125,7 @@ const poprt_compiler_library* installed_compiler() {
   Loader& l = loader();
   const std::lock_guard lock(l.mutex);
   try {
+    if (l.mutex.abandoned()) fail_forked();
     load_once(l);
   } catch (const Error&) {
     return nullptr;
@@ -114,6 +134,22 @@ const poprt_compiler_library* installed_compiler() {
 }
 
 }  // namespace
+
+CompilerCall::CompilerCall() : process_(this_process()) {
+  uint64_t before = calls.load(std::memory_order_relaxed);
+  uint64_t after;
+  do {
+    const auto count = static_cast<uint32_t>(before);
+    const bool mine = before >> kProcessShift == static_cast<uint64_t>(process_);
+    if (!mine && count != 0) fail_forked();
+    after = word_of(process_, mine ? count + uint64_t{1} : 1);
+  } while (!calls.compare_exchange_weak(before, after, std::memory_order_relaxed));
+}
+
+CompilerCall::~CompilerCall() {
+  // A process that was forked in a callback of the compiler keeps the count of its parent.
+  if (process_ == this_process()) calls.fetch_sub(1, std::memory_order_relaxed);
+}
 
 const poprt_compiler_library& loaded_compiler() noexcept {
   Loader& l = loader();
@@ -133,6 +169,7 @@ const poprt_compiler_library& compiler_library() {
   plugins::load_environment();
   Loader& l = loader();
   const std::lock_guard lock(l.mutex);
+  if (l.mutex.abandoned()) fail_forked();
   load_once(l);
   const std::vector<const plugins::Library*> libraries = plugins::libraries();
   for (; l.adopted < libraries.size(); l.adopted++) {
@@ -149,6 +186,7 @@ std::string library_build() { return build_of(own_path()); }
 void set_compiler_log_level(const char* level) {
   Loader& l = loader();
   const std::lock_guard lock(l.mutex);
+  if (l.mutex.abandoned()) return;
   l.log_level = level;
   if (l.compiler) l.compiler->set_log_level(level);
 }
@@ -156,6 +194,7 @@ void set_compiler_log_level(const char* level) {
 void set_compiler_log_receiver(LogReceiver receiver) {
   Loader& l = loader();
   const std::lock_guard lock(l.mutex);
+  if (l.mutex.abandoned()) return;
   l.log_receiver = receiver;
   if (l.compiler) l.compiler->set_log_receiver(receiver);
 }

@@ -1,6 +1,8 @@
 // Finds and loads the compiler library, libpoprt_compiler.so.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 
@@ -11,8 +13,23 @@ namespace poprt::capi {
 
 // Loads it on first use, from the folder of this library. Throws failed_precondition with the path
 // and the error. A later call tries again. Also loads the plug-ins of POPRT_PLUGINS, and passes all
-// loaded plug-ins on to the compiler. Thread-safe.
+// loaded plug-ins on to the compiler. Thread-safe. Throws failed_precondition in a process that was
+// forked while another thread of the parent was in this function.
 const poprt_compiler_library& compiler_library();
+
+// A call of the compiler library that is in progress. The compiler and the libraries that it uses
+// have locks that belong to the calling thread. So a process that is forked during a call cannot
+// use the compiler: the constructor throws failed_precondition.
+class CompilerCall {
+ public:
+  CompilerCall();
+  ~CompilerCall();
+  CompilerCall(const CompilerCall&) = delete;
+  CompilerCall& operator=(const CompilerCall&) = delete;
+
+ private:
+  const pid_t process_;
+};
 
 // The compiler library that is loaded. A function that frees one of its objects uses it, because
 // compiler_library() may throw.

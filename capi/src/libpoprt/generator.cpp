@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/fork_mutex.h"
 #include "codecs/npy.h"
 #include "compile_generation.h"
 #include "generate/folder.h"
@@ -37,7 +38,7 @@ struct poprt_sequence {
   bool changed = false;             // it has a prompt or options
   std::vector<std::byte> restored;  // a saved text; empty: none
   std::function<void()> callback;   // for poprt_sequence_start
-  std::mutex mutex;                 // guards `running`, which any thread may cancel
+  ForkMutex mutex;                  // guards `running`, which any thread may cancel
 };
 
 namespace {

@@ -11,14 +11,16 @@
 
 #include "base/error.h"
 #include "compiler_library.h"
+#include "compiler_loader.h"
 #include "guard.h"
 #include "runtime/queue/payload_buffer.h"
 
 namespace poprt::capi {
 
-// Calls a library function and throws its error.
+// Calls a function of the compiler library and throws its error.
 template <class F>
 void call(F&& f) {
+  const CompilerCall in_progress;
   poprt_library_error error{POPRT_OK, nullptr};
   f(&error);
   if (error.code == POPRT_OK) return;

@@ -1,7 +1,11 @@
 #include "poprt/log.h"
 
+#include <sys/types.h>
+
+#include <cstdio>
 #include <mutex>
 
+#include "base/fork_mutex.h"
 #include "base/log.h"
 #include "compiler_loader.h"
 #include "guard.h"
@@ -16,22 +20,25 @@ namespace {
 // The user's callback. A lock is held during the call, so that no thread is inside a callback that
 // was replaced.
 struct Target {
-  std::mutex setting;  // one setter at a time
-  std::mutex calling;
+  ForkMutex setting;  // one setter at a time
+  ForkMutex calling;
   poprt_log_fn call = nullptr;
   void* user_data = nullptr;
+  pid_t process = 0;  // that set the callback
 };
 
-Target& target() {
-  static auto* const t = new Target;  // never destroyed: threads may log while the process exits
-  return *t;
-}
+constinit Target target;
 
 // Receives the messages of this library and of the compiler.
 void receive(int32_t level, const char* message) {
-  Target& t = target();
+  Target& t = target;
   const std::lock_guard lock(t.calling);
-  if (t.call) t.call(level, message, t.user_data);
+  // This process was forked while another thread of its parent was in the callback, which may have
+  // locks of the application, or while it replaced the callback.
+  if (t.calling.abandoned() && t.process != this_process())
+    std::fprintf(stderr, "%s\n", message);
+  else if (t.call)
+    t.call(level, message, t.user_data);
 }
 
 }  // namespace
@@ -49,7 +56,7 @@ poprt_error* poprt_log_set_level(const char* level) {
 }
 
 void poprt_log_set_callback(poprt_log_fn callback, void* user_data) {
-  Target& t = target();
+  Target& t = target;
   const std::lock_guard one(t.setting);
   if (!callback) {  // a message must always find a receiver
     set_log_receiver(nullptr);
@@ -59,6 +66,7 @@ void poprt_log_set_callback(poprt_log_fn callback, void* user_data) {
     const std::lock_guard lock(t.calling);
     t.call = callback;
     t.user_data = user_data;
+    t.process = this_process();
   }
   if (!callback) return;
   set_log_receiver(receive);

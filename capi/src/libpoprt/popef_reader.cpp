@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "base/fork_mutex.h"
 #include "popef/error.h"
 #include "popef_handles.h"
 #include "runtime/queue/payload_buffer.h"
@@ -41,6 +42,12 @@ class CallerSource final : public popef::Source {
   void read(uint64_t offset, std::span<std::byte> out) const override {
     if (out.empty()) return;
     const std::lock_guard lock(mutex_);
+    if (mutex_.abandoned())
+      throw popef::FileError(
+          ErrorCode::failed_precondition,
+          fmt::format("process {} was forked while another thread of its parent read this PopEF "
+                      "source: open it again",
+                      this_process()));
     if (source_.read(offset, out.data(), out.size(), source_.user_data) != 0)
       throw popef::FileError(
           ErrorCode::data_loss,
@@ -49,7 +56,7 @@ class CallerSource final : public popef::Source {
 
  private:
   const poprt_popef_source source_;
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
 };
 
 }  // namespace

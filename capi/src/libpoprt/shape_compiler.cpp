@@ -62,6 +62,16 @@ ShapeCompiler::ShapeCompiler(std::unique_ptr<poprt_compiler> options, Source sou
 
 ShapeCompiler::~ShapeCompiler() = default;
 
+std::unique_lock<ForkMutex> ShapeCompiler::locked() {
+  std::unique_lock lock(mutex_);
+  if (mutex_.abandoned())
+    fail(ErrorCode::failed_precondition,
+         "process {} was forked while another thread of its parent compiled '{}': load the model "
+         "again",
+         this_process(), source_.name);
+  return lock;
+}
+
 poprt_library_source ShapeCompiler::source() const {
   if (!source_.path.empty()) return {source_.path.c_str(), nullptr, 0, nullptr};
   const std::span<const std::byte> bytes =
@@ -152,7 +162,7 @@ void ShapeCompiler::take_first(std::shared_ptr<const runtime::Model> model,
 }
 
 std::shared_ptr<const runtime::Model> ShapeCompiler::load() {
-  const std::lock_guard lock(mutex_);
+  const auto lock = locked();
   const poprt_compile_options& o = options_->options;
   if (cache_) {
     model_hash_ = hash();
@@ -173,7 +183,7 @@ std::shared_ptr<const runtime::Model> ShapeCompiler::load() {
 }
 
 void ShapeCompiler::adopt(std::shared_ptr<const runtime::Model> model, const std::string& hash) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = locked();
   model_hash_ = this->hash();
   if (!hash.empty() && hash != model_hash_)
     fail(ErrorCode::data_loss,
@@ -291,7 +301,7 @@ std::shared_ptr<const runtime::Model> ShapeCompiler::compile_next(
 }
 
 runtime::CompiledShape ShapeCompiler::compile(const std::vector<Shape>& inputs) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = locked();
   if (first_ && inputs == first_shapes_) return {first_, true};
   if (auto model = models_[inputs].lock()) return {std::move(model), true};
   const ShapedOptions shaped(options_->options, *open_, inputs, first_ != nullptr);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fork_mutex.h"
 #include "compiler_handle.h"
 #include "library_calls.h"
 #include "program/open_shapes.h"
@@ -29,6 +30,9 @@ std::unique_ptr<poprt_compiler> compiler_with(const poprt_compile_options& optio
 // The first executable may also be that of a PopEF file, whose source is compiled at other shapes.
 // These use the weights in the file if a compilation of the source gives the same; otherwise they
 // share weights with each other.
+//
+// In a process that was forked while another thread of the parent was in load(), adopt() or
+// compile(), these throw failed_precondition.
 class ShapeCompiler {
  public:
   struct Source {
@@ -103,7 +107,9 @@ class ShapeCompiler {
   std::optional<program::OpenShapes> open_;
   std::string metadata_;  // of the ONNX model, as an opaque blob
 
-  std::mutex mutex_;  // guards the rest
+  std::unique_lock<ForkMutex> locked();
+
+  ForkMutex mutex_;  // guards the rest
   std::unique_ptr<Imported> imported_;
   std::shared_ptr<const runtime::Model> first_;
   std::shared_ptr<const runtime::Model> shared_;  // has the weights that later executables use
