@@ -110,6 +110,23 @@ TEST(BeamOptionsOfSequences, AreChecked) {
   EXPECT_TRUE(refused({2, 1, 1}, 0, true));
 }
 
+TEST(BeamOptionsOfSequences, TheRefusalNamesTheValueAndItsRange) {
+  const auto refusal = [](const BeamOptions& options, int64_t slots) {
+    try {
+      generate::check(options, slots);
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return std::string("taken");
+  };
+  EXPECT_EQ(refusal({6, 1, 1}, 5),
+            "num_beams is 6, and the generator has 5 slots; each beam needs one");
+  EXPECT_EQ(refusal({3, 4, 1}, 5), "num_return_sequences is 4, expected 1 to num_beams (3)");
+  EXPECT_EQ(refusal({3, 1, 101}, 5), "length_penalty is 101, expected -100 to 100");
+  EXPECT_EQ(refusal({5, 5, 100}, 5), "taken");
+  EXPECT_EQ(refusal({1, 1, -100}, 1), "taken");
+}
+
 TEST(BeamSearches, CanBeCancelled) {
   Generator generator(generation_model("genai", beam_sizes("genai")));
   SequenceOptions options;

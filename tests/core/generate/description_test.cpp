@@ -101,6 +101,12 @@ TEST(GenerationDescription, RefusesContradictionsToTheProgram) {
       {"shapes", {{3, 2}, {1, 1}}, "there is no shape for one token of each slot, or of one slot"},
       {"shapes", {{3, 1}, {1, 1}}, "the program has 3 variants for 2 shapes"},
       {"shapes", {{3, 1}, {1, 1}, {1, 64}}, "'input_ids' is s64[3,8], expected 64 elements"},
+      {"cache_precision", "int8",
+       "cache 'past_key_values.0.key' has the shapes [3,2,64,4] and [3,2,64,4]"},
+      {"cache_precision", "fp8",
+       "cache 'past_key_values.0.key' has the shapes [3,2,64,4] and [3,2,64,4]"},
+      {"cache_precision", "", "taken"},
+      {"cache_precision", 8, "'cache_precision' is not text"},
       {"settings", 3, "'settings' is not an object"},
       {"settings", missing, "taken"},
       {"settings", json::object(), "taken"},
@@ -184,6 +190,26 @@ TEST(GenerationDescription, RefusesAVariantThatUsesRowsOfOtherSlots) {
     EXPECT_NE(refusal.find(fmt::format("bytes of '{}', and 1 slots have 2048 each", name)),
               std::string::npos)
         << refusal;
+  }
+}
+
+// Errors of the program are reported before those of the settings.
+TEST(GenerationDescription, TheMemoryOfVariantsIsCheckedBeforeTheSettings) {
+  runtime::Model model = *generation_model("optimum", {64, 3, {8}});
+  const auto changed = std::make_shared<program::Program>(model.program());
+  const size_t at = anchor_of(changed->outputs, "present.0.key");
+  const uint64_t all = changed->outputs[at].bytes();
+  for (program::Buffer& b : changed->buffers)
+    if (b.space == program::Space::output && b.index == at) b.bytes = all - b.offset;
+  model.image.program = changed;
+  json with_settings = blob();
+  with_settings["settings"] = 3;
+  model.opaque[generate::kGeneration] = json_text(with_settings);
+  try {
+    generate::read_description(model);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_NE(e.message().find("bytes of 'present.0.key'"), std::string::npos) << e.message();
   }
 }
 

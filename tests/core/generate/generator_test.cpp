@@ -11,6 +11,7 @@
 #include <limits>
 #include <mutex>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "core/generate/support.h"
@@ -194,6 +195,33 @@ TEST(Generator, IgnoresTheStopTokensOfTheModelOnlyOnRequest) {
   EXPECT_EQ(finish(false, {}), Finish::stop);
   EXPECT_EQ(finish(true, {}), Finish::length);
   EXPECT_EQ(finish(true, {7}), Finish::stop);
+}
+
+// The destructor of the generator ends the sequences, whose callbacks may submit others.
+TEST(Generator, RefusesSequencesWhileItIsDestroyed) {
+  auto generator = std::make_unique<Generator>(generation_model("genai", {64, 1, {8}}));
+  Generator* const ending = generator.get();
+  std::atomic<bool> destroyed = false;
+  std::set<std::string> refusals;
+  SequenceOptions options;
+  options.wait_for_logits = true;
+  const auto s = generator->submit(std::vector<int64_t>{1, 2}, options, [&] {
+    if (!destroyed) return;
+    std::thread([&] {  // the thread of the generator must not submit
+      try {
+        ending->submit(std::vector<int64_t>{1}, {});
+        refusals.insert("submitted");
+      } catch (const Error& e) {
+        refusals.insert(e.message());
+      }
+    })
+        .join();
+  });
+  EXPECT_FALSE(s->logits().empty());  // the sequence waits for its caller from now on
+  destroyed = true;
+  generator.reset();
+  EXPECT_EQ(refusals, std::set<std::string>{"the generator was stopped"});
+  EXPECT_NE(s->finish(), Finish::none);
 }
 
 // Telemetry of the process in a folder of the test.

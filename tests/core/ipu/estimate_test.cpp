@@ -137,6 +137,16 @@ TEST(Estimate, OnlyTheBytesOfWeightsDecideWhetherBytesOrCyclesAreDivided) {
   }
 }
 
+TEST(Estimate, OperationsWithoutCyclesAndWeightsAreOnTheFirstIpu) {
+  ChipProgram p;
+  p.ops.resize(3);
+  for (ChipOp& op : p.ops) op.ipu = 1;
+  ChipOptions o;
+  o.num_ipus = 2;
+  assign_ipus(p, target_of("c600"), o);
+  for (const ChipOp& op : p.ops) EXPECT_EQ(op.ipu, 0);
+}
+
 // Stages of 10, 20 and 15 operations of 3150 cycles. The second one and the third one read 4 MB
 // from the IPU before: 600 cycles of a sync and the bytes at 0.85 of two links of 32 GB/s.
 ChipProgram three_stages() {

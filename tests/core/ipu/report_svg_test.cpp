@@ -268,6 +268,15 @@ TEST(ReportSvg, MemoryOfTilesAndLivenessOfFourIpusAreColumns) {
   EXPECT_NE(svg.find("height=\"1800\""), std::string::npos);  // ten panels
 }
 
+// Such an estimate has no cycles, although its operations have some.
+TEST(ReportSvg, PhasesWithoutATotalHaveNoWidth) {
+  Estimate e;
+  e.program.ops = {operation("Copy", "c", 1, {superstep(0, 0, 1, 0, 1)})};
+  std::vector<Box> found = boxes_of(report_svg(e));
+  std::erase_if(found, [](const Box& b) { return b.y > kPanel; });
+  expect_boxes(found, {{kLeft, 30, 0, 100, "#e09040", "Copy c: 1 cycles"}});
+}
+
 TEST(ReportSvg, AnIpuWithoutOperationsHasNoLiveness) {
   Estimate e;
   TileMemory m;
@@ -275,6 +284,7 @@ TEST(ReportSvg, AnIpuWithoutOperationsHasNoLiveness) {
   m.by_tile = {0, 0, 7};
   e.memory = {m};
   EXPECT_EQ(polygons_of(report_svg(e)).size(), 1U);
+  EXPECT_NE(report_svg(e).find("by operation, at most 0<"), std::string::npos);
   e.memory[0].liveness = {0, 0};  // nothing that has a height
   EXPECT_EQ(polygons_of(report_svg(e)).size(), 1U);
   e.memory[0].liveness = {0, 1};

@@ -37,7 +37,7 @@ TileMemory tile_memory(int64_t ipu) {
   m.total = 45'678'901;
   m.io_tile = 2'003;
   for (size_t i = 0; i < kCategories; i++) {
-    m.by_category[i] = i % 3 ? static_cast<int64_t>(1000 + i) : 0;
+    m.by_category[i] = i % 3 == 1 ? 0 : static_cast<int64_t>(1000 + i);
     m.total_by_category[i] = static_cast<int64_t>(9000 + i);
   }
   m.peak_op = 1;
@@ -127,18 +127,18 @@ Host: 1048 bytes in and 2096 bytes out for a batch, 1.100 ms at 8 GB/s, which 4 
   prefetch on, 5 buffers for each input: the host prepares a batch in 2.200 ms, of which the chip waits 3.300 ms
 Memory of IPU 0: 500072 bytes on the busiest tile (71), 500100 with gaps, of 638976: fits [checked, error error M]
   all tiles 45.7 MB, always live 123456 bytes per tile
-  vertexCode                   1001 bytes
+  weights                      1000 bytes
   internalExchangeCode         1002 bytes
-  stack                        1004 bytes
+  vertexInstanceState          1003 bytes
   hostExchangeBuffers          1005 bytes
-  temporaries                  1007 bytes
+  activations                  1006 bytes
 Memory of IPU 1: 500072 bytes on the busiest tile (72), 500100 with gaps, of 638976: fits [checked, error error M]
   all tiles 45.7 MB, always live 123456 bytes per tile
-  vertexCode                   1001 bytes
+  weights                      1000 bytes
   internalExchangeCode         1002 bytes
-  stack                        1004 bytes
+  vertexInstanceState          1003 bytes
   hostExchangeBuffers          1005 bytes
-  temporaries                  1007 bytes
+  activations                  1006 bytes
 Cycles by operator [calibrated, error error C]:
   MatMul                               7272 cycles  36.4 %  1 node
   Softmax                              7236 cycles  36.2 %  2 nodes
@@ -282,14 +282,14 @@ TEST(Report, TheJsonHasEachNumberInItsPlace) {
         {"code_bytes", 5'001},
         {"fits", true},
         {"by_category",
-         {{"weights", 0},
-          {"vertexCode", 1001},
+         {{"weights", 1000},
+          {"vertexCode", 0},
           {"internalExchangeCode", 1002},
-          {"vertexInstanceState", 0},
-          {"stack", 1004},
+          {"vertexInstanceState", 1003},
+          {"stack", 0},
           {"hostExchangeBuffers", 1005},
-          {"activations", 0},
-          {"temporaries", 1007}}},
+          {"activations", 1006},
+          {"temporaries", 0}}},
         {"largest", {{{"name", "w0"}, {"bytes", 400}}, {{"name", "w1"}, {"bytes", 300}}}},
         {"errors", ordered_json::array()},
         {"by_tile", {11, 12, 13}},

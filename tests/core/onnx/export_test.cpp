@@ -268,6 +268,38 @@ TEST(Export, WritesFilesThatReadBack) {
                [&] { export_file(*g, dir / "missing" / "m.onnx"); });
 }
 
+// Small pieces of a file are collected up to 64 KiB. The length of a name moves the begin of a
+// large tensor over this limit.
+TEST(Export, CollectedPiecesStayInTheirOrder) {
+  constexpr size_t kGather = size_t{1} << 16, kLarge = kGather + 1;
+  const TemporaryDirectory dir;
+  const auto graph_with_name = [&](size_t length) {
+    ir::Graph g;
+    g.opsets = {{"", 17}};
+    Tensor small = Tensor::zeros(DType::u8, {40000}), large = Tensor::zeros(DType::u8, {kLarge});
+    std::ranges::fill(small.mutable_values<uint8_t>(), uint8_t{0x55});
+    std::ranges::fill(large.mutable_values<uint8_t>(), uint8_t{0xaa});
+    g.add_constant("small", small);
+    g.add_output(g.add_constant(std::string(length, 'n'), large));
+    return export_bytes(g);
+  };
+  const auto begin_of_large = [](const std::string& bytes) { return bytes.size() - kLarge; };
+  // The name occurs twice: as an initializer and as an output.
+  const size_t near = (kGather - begin_of_large(graph_with_name(12000))) / 2 + 12000;
+  bool below = false, above = false;
+  for (size_t length = near - 6; length < near + 12; length++) {
+    const std::string bytes = graph_with_name(length);
+    below = below || begin_of_large(bytes) < kGather;
+    above = above || begin_of_large(bytes) > kGather + 8;
+    const auto g = import_bytes(bytes_of(bytes));
+    export_file(*g, dir / "m.onnx");
+    std::ifstream file(dir / "m.onnx", std::ios::binary);
+    const std::string written((std::istreambuf_iterator<char>(file)), {});
+    EXPECT_TRUE(written == export_bytes(*g)) << "a name of " << length << " bytes";
+  }
+  EXPECT_TRUE(below && above);
+}
+
 TEST(Export, WritesEachFieldOfTheHead) {
   ir::Graph g("name");
   g.opsets = {{"", 17}, {"custom", 3}};

@@ -290,7 +290,7 @@ void refer(pb::NodeProto& node, const std::string& name, const std::string& to,
 
 // Calls of functions, each with a graph that contains the graph of the call before: in both
 // branches of an If, or in one.
-Model nested_arguments(int calls, bool twice) {
+Model nested_arguments(int calls, bool twice, const std::string& deep = "then_branch") {
   Model m;
   for (int level = 0; level < calls; level++) {
     auto& f = add_function(m.model, level ? "F" + std::to_string(level) : "F", {"a"}, {"r"});
@@ -299,11 +299,12 @@ Model nested_arguments(int calls, bool twice) {
     body.set_name("body");
     const bool last = level + 1 == calls;
     auto& n = last ? add_node(f, "If", {"a"}, {"r"}) : add_node(body, "If", {"a"}, {"t"});
-    refer(n, "then_branch", "g");
+    refer(n, deep, "g");
+    const std::string shallow = deep == "then_branch" ? "else_branch" : "then_branch";
     if (twice) {
-      refer(n, "else_branch", "g");
+      refer(n, shallow, "g");
     } else {
-      auto& other = *add_attribute(n, "else_branch", pb::AttributeProto::GRAPH).mutable_g();
+      auto& other = *add_attribute(n, shallow, pb::AttributeProto::GRAPH).mutable_g();
       add_node(other, "Abs", {"a"}, {"e"});
       add_output(other, "e");
     }
@@ -326,10 +327,33 @@ TEST(Functions, BoundCopiesOfGraphs) {
 }
 
 TEST(Functions, BoundTheDepthOfCopiedGraphs) {
-  const auto graph = import_proto(nested_arguments(ir::kMaxSubgraphDepth, false).model);
-  EXPECT_NO_THROW(ir::verify(*graph));
-  expect_import_error(ErrorCode::resource_exhausted, {"subgraphs are nested deeper"},
-                      nested_arguments(ir::kMaxSubgraphDepth + 1, false).model);
+  for (const char* deep : {"then_branch", "else_branch"}) {
+    const auto graph = import_proto(nested_arguments(ir::kMaxSubgraphDepth, false, deep).model);
+    EXPECT_NO_THROW(ir::verify(*graph));
+    expect_import_error(ErrorCode::resource_exhausted, {"subgraphs are nested deeper"},
+                        nested_arguments(ir::kMaxSubgraphDepth + 1, false, deep).model);
+  }
+}
+
+// Texts count with their lengths: 100 copies of 1000 bytes are few, and those of 8 MB are too many.
+TEST(Functions, BoundCopiesOfTexts) {
+  Model m;
+  constexpr size_t kCopy = size_t{8} << 20;
+  auto& f = add_function(m.model, "F", {"a"}, {"r"});
+  f.add_attribute("text");
+  std::string last = "a";
+  for (size_t i = 0; i <= kMaxInlinedBytes / kCopy; i++) {
+    const std::string next = "r" + std::to_string(i);
+    refer(local(add_node(f, "G", {last}, {next})), "text", "text", pb::AttributeProto::STRING);
+    last = next;
+  }
+  f.set_output(0, last);
+  add_node(add_function(m.model, "G", {"a"}, {"r"}), "Relu", {"a"}, {"r"});
+  auto& text = add_attribute(*m.call, "text", pb::AttributeProto::STRING);
+  text.set_s(std::string(1000, 't'));
+  EXPECT_NO_THROW(import_proto(m.model));
+  text.set_s(std::string(kCopy, 't'));
+  expect_import_error(ErrorCode::resource_exhausted, {std::to_string(kMaxInlinedBytes)}, m.model);
 }
 
 // Each of many calls gets a copy of a long list.

@@ -107,6 +107,25 @@ TEST(OpCall, DescribesTheNode) {
   EXPECT_EQ(nameless.title(), "operator org.example.Op");
 }
 
+TEST(OpCall, EachOfSeveralOperandsHasItsOwnShape) {
+  Functions f;
+  f.infer = [&](const poprt_op_call* call) {
+    std::vector<int64_t> found;
+    for (size_t i = 0; i < call->input_count; i++)
+      for (int32_t k = 0; k < call->inputs[i]->rank; k++)
+        found.push_back(call->inputs[i]->shape[k]);
+    for (size_t i = 0; i < call->output_count; i++)
+      for (int32_t k = 0; k < call->outputs[i]->rank; k++)
+        found.push_back(call->outputs[i]->shape[k]);
+    EXPECT_EQ(found, (std::vector<int64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+    return POPRT_OK;
+  };
+  const poprt_operator op = operator_with(f);
+  OpCall call({&op, nullptr}, "n", {}, {{.shape = {1}}, {.shape = {2, 3}}, {.shape = {4, 5, 6}}},
+              {{.shape = {7}}, {.shape = {8}}, {.shape = {9, 10}}});
+  EXPECT_EQ(message_for([&] { call.infer({}); }), "done");
+}
+
 TEST(OpCall, AttributesAreReadByTheirKind) {
   Functions f;
   f.compute = [&](const poprt_op_call* call) {

@@ -49,6 +49,21 @@ TEST(TakesBytes, SumsOfAsManyProductsAsFitIn32Bits) {
   EXPECT_FALSE(takes((1 << 14) + 1));
 }
 
+TEST(TakesBytes, ProductsOfFloatsOfKnownShapesWithAWeightAtTheRight) {
+  const std::string weight = zeros_text("w", {4, 3}), x = "input %x : f32[2,4]\n";
+  const std::string product = "%y : ? = MatMul(%x, %w)\n";
+  EXPECT_TRUE(product_takes_bytes(x + weight + product));
+  EXPECT_FALSE(product_takes_bytes("input %x : f32[?,4]\n" + weight + product));
+  EXPECT_FALSE(product_takes_bytes("input %x : f32[4]\n" + weight + product));
+  EXPECT_FALSE(product_takes_bytes(x + zeros_text("w", {1, 4, 3}) + product));
+  EXPECT_FALSE(product_takes_bytes(x + zeros_text("w", {4, 0}) + product));
+  const std::string half = "const %h : f16[4,3] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n";
+  EXPECT_FALSE(product_takes_bytes("input %x : f16[2,4]\n" + half + "%y : ? = MatMul(%x, %h)\n"));
+  EXPECT_FALSE(product_takes_bytes(x + half + "%w : ? = Cast(%h) {to = 1}\n" + product));
+  EXPECT_FALSE(product_takes_bytes("input %h : f16[2,4]\n" + weight +
+                                   "%x : ? = Cast(%h) {to = 1}\n" + product));
+}
+
 TEST(TakesBytes, GemmWithoutFactorsAndWithABiasForEachColumn) {
   const auto takes = [](const Shape& bias, const std::string& attributes) {
     return product_takes_bytes("input %x : f32[2,4]\n" + zeros_text("w", {4, 3}) +
