@@ -68,7 +68,7 @@ Attributes attributes() {
           {"float", 0.25f},
           {"text", std::string("a\0b", 3)},
           {"tensor", Tensor::of<float>({2, 1}, {1.5f, -2.0f})},
-          {"ints", std::vector<int64_t>{1, -2, 3}},
+          {"ints", std::vector<int64_t>{1, -2, 3, 4}},
           {"floats", std::vector<float>{0.5f, 4}},
           {"texts", std::vector<std::string>{"", "two"}}};
 }
@@ -146,7 +146,7 @@ TEST(OpCall, AttributesAreReadByTheirKind) {
     EXPECT_EQ(std::string(text, size), std::string("a\0b", 3));
     EXPECT_EQ(host.get_string(call, "text", &text, nullptr), POPRT_OK);
     EXPECT_EQ(host.get_ints(call, "ints", &ints, &size), POPRT_OK);
-    EXPECT_EQ(std::vector<int64_t>(ints, ints + size), (std::vector<int64_t>{1, -2, 3}));
+    EXPECT_EQ(std::vector<int64_t>(ints, ints + size), (std::vector<int64_t>{1, -2, 3, 4}));
     EXPECT_EQ(host.get_floats(call, "floats", &floats, &size), POPRT_OK);
     EXPECT_EQ(std::vector<float>(floats, floats + size), (std::vector<float>{0.5f, 4}));
     EXPECT_EQ(host.get_tensor(call, "tensor", &tensor), POPRT_OK);
@@ -213,7 +213,10 @@ TEST(OpCall, InferGivesTypesOfOutputs) {
   EXPECT_EQ(inferred(0, POPRT_DTYPE_F32, 3, shape), "0 f32 true [2,?,0]");
   EXPECT_EQ(inferred(1, POPRT_DTYPE_U8, 0, nullptr), "1 u8 true []");
   EXPECT_EQ(inferred(1, POPRT_DTYPE_U8, -1, nullptr), "1 u8 false []");
+  EXPECT_EQ(inferred(1, 0, -1, nullptr), fmt::format("1 {} false []", dtype_name(DType{})));
   const std::string no = "invalid_argument: infer of operator org.example.Op: ";
+  EXPECT_EQ(inferred(3, POPRT_DTYPE_F32, 1, shape),
+            no + "the node has 2 outputs, infer() returned number 3");
   EXPECT_EQ(inferred(2, POPRT_DTYPE_F32, 1, shape),
             no + "the node has 2 outputs, infer() returned number 2");
   for (const int32_t dtype : std::vector<int32_t>{-1, kDTypeCount, POPRT_DTYPE_STRING})
