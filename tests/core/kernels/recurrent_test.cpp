@@ -2,13 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "core/kernels/run_call.h"
+#include "kernels/calls/recurrent_generic.h"
 
 namespace poprt::kernels {
 namespace {
@@ -167,6 +171,215 @@ TEST(RecurrentKernel, LargeCellsStayFinite) {
     EXPECT_NEAR(o[kCLast].values<float>()[i], cell, std::abs(cell) * 1e-6 + 1e-12) << i;
     const double h = std::tanh(static_cast<double>(cell)) / 2;
     EXPECT_NEAR(static_cast<double>(o[kHLast].values<float>()[i]), h, 1e-6) << i;
+  }
+}
+
+int64_t gates_of(isa::RecurrentKind kind) {
+  return kind == isa::RecurrentKind::rnn ? 1 : kind == isa::RecurrentKind::lstm ? 4 : 3;
+}
+
+// A call with the operands in the layout of ONNX, one row of gates * hidden products for each step
+// and sequence. The kernel of double computes the reference: its W is the identity.
+struct Recurrence {
+  calls::Recurrent call;
+  Tensor x, r, bias, peephole, lens, h_first, c_first;
+  bool y = true, h_last = true, c_last = true;
+
+  int64_t gates() const { return gates_of(call.kind); }
+  int64_t blocks() const { return (call.hidden + 15) / 16; }
+
+  std::array<Tensor, 3> reference() const {
+    const int64_t rows = gates() * call.hidden;
+    const auto as_double = [](const Tensor& t, Shape shape) {
+      if (!t.defined()) return Tensor();
+      Tensor made = Tensor::zeros(DType::f64, std::move(shape));
+      std::ranges::copy(t.to_doubles(), made.mutable_values<double>().begin());
+      return made;
+    };
+    Tensor w = Tensor::zeros(DType::f64, {1, rows, rows});
+    for (int64_t i = 0; i < rows; i++)
+      w.mutable_values<double>()[static_cast<size_t>(i * (rows + 1))] = 1;
+    const Shape state = {1, call.batch, call.hidden};
+    std::vector<Tensor> o = {as_double(x, {call.steps, call.batch, rows}),
+                             w,
+                             as_double(r, {1, rows, call.hidden}),
+                             as_double(bias, {1, 2, rows}),
+                             lens,
+                             as_double(h_first, state),
+                             as_double(c_first, state),
+                             as_double(peephole, {1, 3, call.hidden}),
+                             Tensor::zeros(DType::f64, {call.steps, 1, call.batch, call.hidden}),
+                             Tensor::zeros(DType::f64, state),
+                             Tensor::zeros(DType::f64, state)};
+    calls::RecurrentGeneric generic;
+    generic.kind = call.kind;
+    generic.steps = call.steps;
+    generic.batch = call.batch;
+    generic.input = rows;
+    generic.hidden = call.hidden;
+    generic.reverse = call.reverse;
+    generic.input_forget = call.input_forget;
+    generic.clip = call.clip;
+    generic.activations.assign(call.activations.begin(), call.activations.end());
+    run_call(generic, o);
+    return {o[8], o[9], o[10]};
+  }
+
+  // Blocks of 16 units of the gates [first, last) of r.
+  Tensor blocks_of_r(int64_t first, int64_t last) const {
+    const int64_t n = call.hidden, count = last - first;
+    Tensor made = Tensor::zeros(DType::f32, {blocks(), n, count, 16});
+    const auto from = r.values<float>();
+    auto to = made.mutable_values<float>();
+    for (int64_t u = 0; u < n; u++)
+      for (int64_t k = 0; k < n; k++)
+        for (int64_t g = 0; g < count; g++)
+          to[static_cast<size_t>(((u / 16 * n + k) * count + g) * 16 + u % 16)] =
+              from[static_cast<size_t>(((first + g) * n + u) * n + k)];
+    return made;
+  }
+
+  std::vector<Tensor> operands() const {
+    std::vector<Tensor> o(kOperands);
+    const int64_t n = call.hidden, rows = call.steps * call.batch;
+    o[kX] = Tensor::zeros(DType::f32, {call.x_offset + rows * call.x_row});
+    for (int64_t row = 0; row < rows; row++)
+      for (int64_t g = 0; g < gates(); g++)
+        for (int64_t u = 0; u < n; u++)
+          o[kX].mutable_values<float>()[static_cast<size_t>(
+              call.x_offset + row * call.x_row + u / 16 * call.x_block + g * call.x_gate +
+              u % 16)] = x.values<float>()[static_cast<size_t>((row * gates() + g) * n + u)];
+    const bool two_parts = call.kind == isa::RecurrentKind::gru_gates;
+    o[kR] = blocks_of_r(0, two_parts ? 2 : gates());
+    if (two_parts) o[kRState] = blocks_of_r(2, 3);
+    o[kBias] = bias;
+    o[kPeephole] = peephole;
+    o[kLens] = lens;
+    o[kHFirst] = h_first;
+    o[kCFirst] = c_first;
+    const Shape state = {call.batch, n};
+    if (y) o[kY] = Tensor::zeros(DType::f32, {call.steps, call.directions, call.batch, n});
+    if (h_last) o[kHLast] = Tensor::zeros(DType::f32, state);
+    if (c_last) o[kCLast] = Tensor::zeros(DType::f32, state);
+    const int64_t work = (y && !lens.defined() ? 0 : 2) +
+                         (call.kind == isa::RecurrentKind::lstm ? 1 : 0) + (two_parts ? 2 : 0);
+    if (work) o[kWork] = Tensor::zeros(DType::f32, {work, call.batch, n});
+    return o;
+  }
+};
+
+Recurrence random_recurrence(std::mt19937& rng, int64_t hidden, int64_t batch) {
+  using isa::RecurrentActivation;
+  Recurrence made;
+  calls::Recurrent& c = made.call;
+  c.kind = static_cast<isa::RecurrentKind>(rng() % 4);
+  c.steps = test::one_of(rng, {1, 2, 3, 4});
+  c.batch = batch;
+  c.hidden = hidden;
+  c.directions = test::one_of(rng, {1, 2});
+  c.direction = static_cast<int64_t>(rng()) % c.directions;
+  c.reverse = rng() % 2;
+  const int64_t gates = made.gates();
+  const bool gates_first = rng() % 2;
+  c.x_gate = gates_first ? made.blocks() * 16 : 16;
+  c.x_block = gates_first ? 16 : gates * 16;
+  c.x_offset = test::one_of(rng, {0, 5});
+  c.x_row = made.blocks() * gates * 16 + test::one_of(rng, {0, 3});
+  c.input_forget = rng() % 4 == 0;
+  c.clip = rng() % 3 ? 0.0f : 0.75f;
+  const bool usual = rng() % 2;
+  const auto number = [&] { return static_cast<float>(1 + rng() % 4) / 4; };
+  for (size_t i = 0; i < 3; i++)
+    c.activations[i] = {usual ? i ? RecurrentActivation::tanh : RecurrentActivation::sigmoid
+                              : static_cast<RecurrentActivation>(rng() % 11),
+                        number(), number()};
+  const auto numbers = [&](Shape shape, float scale = 1) {
+    Tensor t = random_numbers(DType::f32, std::move(shape), rng);
+    for (float& v : t.mutable_values<float>()) v *= scale;
+    return t;
+  };
+  made.x = numbers({c.steps, batch, gates * hidden});
+  made.r = numbers({gates * hidden, hidden}, 1.0f / static_cast<float>(4 + hidden));
+  if (rng() % 2) made.bias = numbers({2 * gates, hidden});
+  if (rng() % 2) {
+    made.lens = Tensor::zeros(DType::s32, {batch});
+    for (int32_t& length : made.lens.mutable_values<int32_t>())
+      length = static_cast<int32_t>(rng() % 7) - 1;  // also less than 0 and more than there are
+  }
+  if (rng() % 2) made.h_first = numbers({batch, hidden});
+  if (c.kind == isa::RecurrentKind::lstm) {
+    if (rng() % 2) made.c_first = numbers({batch, hidden});
+    if (rng() % 3 == 0) made.peephole = numbers({3, hidden}, 0.25f);
+  }
+  made.y = rng() % 4;
+  made.h_last = rng() % 4;
+  made.c_last = c.kind == isa::RecurrentKind::lstm && rng() % 4;
+  return made;
+}
+
+void expect_matches_reference(const Recurrence& given, int64_t threads, bool reproducible) {
+  const calls::Recurrent& c = given.call;
+  std::vector<Tensor> o = given.operands();
+  run_call(c, o, threads, reproducible);
+  const std::array<Tensor, 3> wanted = given.reference();
+  const auto row = static_cast<size_t>(c.batch * c.hidden);
+  const auto compare = [&](std::span<const float> found, std::span<const double> expected,
+                           const char* what) {
+    for (size_t i = 0; i < expected.size(); i++)
+      ASSERT_NEAR(static_cast<double>(found[i]), expected[i],
+                  2e-5 * std::max(1.0, std::abs(expected[i])))
+          << what << " " << i;
+  };
+  if (given.y)
+    for (size_t t = 0; t < static_cast<size_t>(c.steps); t++)
+      for (size_t d = 0; d < static_cast<size_t>(c.directions); d++) {
+        const std::vector<double> zeros(row);
+        compare(
+            o[kY].values<float>().subspan((t * static_cast<size_t>(c.directions) + d) * row, row),
+            std::cmp_equal(d, c.direction) ? wanted[0].values<double>().subspan(t * row, row)
+                                           : std::span<const double>(zeros),
+            "y");
+      }
+  if (given.h_last) compare(o[kHLast].values<float>(), wanted[1].values<double>(), "h");
+  if (given.c_last) compare(o[kCLast].values<float>(), wanted[2].values<double>(), "c");
+}
+
+TEST(RecurrentKernel, RandomCallsMatchTheKernelOfDouble) {
+  std::mt19937 rng(5);
+  for (int round = 0; round < 250; round++) {
+    const int64_t hidden = test::one_of(rng, {1, 5, 8, 16, 20, 33});
+    const Recurrence given = random_recurrence(rng, hidden, test::one_of(rng, {1, 2, 3, 4, 5, 37}));
+    expect_matches_reference(given, test::one_of(rng, {1, 3}), rng() % 2);
+    if (::testing::Test::HasFailure())
+      FAIL() << "round " << round << ", kind " << static_cast<int>(given.call.kind);
+  }
+}
+
+// Few sequences with many units: the threads compute different units of each step.
+TEST(RecurrentKernel, ThreadsThatShareTheUnitsGiveTheBitsOfOne) {
+  std::mt19937 rng(6);
+  for (int round = 0; round < 4; round++) {
+    Recurrence given = random_recurrence(rng, 330, test::one_of(rng, {1, 2}));
+    given.call.kind = round % 2 ? isa::RecurrentKind::lstm : isa::RecurrentKind::gru_gates;
+    const int64_t gates = given.gates();
+    given.call.x_gate = 16;
+    given.call.x_block = gates * 16;
+    given.call.x_row = given.blocks() * gates * 16;
+    given.call.steps = 3;
+    given.x = random_numbers(DType::f32, {3, given.call.batch, gates * 330}, rng);
+    given.r = random_numbers(DType::f32, {gates * 330, 330}, rng);
+    for (float& v : given.r.mutable_values<float>()) v /= 330;
+    given.bias = given.peephole = Tensor();
+    std::vector<Tensor> one = given.operands(), shared = one;
+    const Plan plan = test::prepare_call(given.call, one, SIZE_MAX, 3);
+    EXPECT_EQ(plan.tasks, 3);
+    EXPECT_EQ(plan.rounds, round % 2 ? 3 : 6);
+    run_call(given.call, one);
+    run_call(given.call, shared, 3);
+    for (const Slot slot : {kY, kHLast, kCLast}) {
+      if (!one[slot].defined()) continue;
+      EXPECT_EQ(one[slot].to_doubles(), shared[slot].to_doubles()) << round;
+    }
   }
 }
 

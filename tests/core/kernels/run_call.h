@@ -60,13 +60,15 @@ inline double stored(DType dtype, double v) {
 
 // `shorter`: the operand that lacks its last element.
 template <calls::NamedCall C>
-Plan prepare_call(const C& call, std::span<const Tensor> operands, size_t shorter = SIZE_MAX) {
+Plan prepare_call(const C& call, std::span<const Tensor> operands, size_t shorter = SIZE_MAX,
+                  int64_t threads = 1, bool reproducible = false) {
   std::vector<Operand> given;
   for (const Tensor& t : operands)
     given.push_back(t.defined() ? Operand{true, t.dtype(), t.shape(), t.bytes()} : Operand{});
   if (shorter < given.size()) given[shorter].bytes -= dtype_bytes(given[shorter].dtype, 1);
   const calls::Encoded encoded = calls::encode(call);
-  return find_kernel(C::kKernel)->prepare({given, encoded.ints, encoded.floats});
+  return find_kernel(C::kKernel)
+      ->prepare({given, encoded.ints, encoded.floats, threads, reproducible});
 }
 
 // A copy of a tensor's bytes that ends at an inaccessible page.
@@ -99,8 +101,9 @@ class Fenced {
 
 // Runs each task separately, in reverse order, with scratch memory that is filled with 0xff (NaN).
 template <calls::NamedCall C>
-void run_call(const C& call, std::vector<Tensor>& operands) {
-  const Plan plan = prepare_call(call, operands);
+void run_call(const C& call, std::vector<Tensor>& operands, int64_t threads = 1,
+              bool reproducible = false) {
+  const Plan plan = prepare_call(call, operands, SIZE_MAX, threads, reproducible);
   std::vector<std::unique_ptr<Fenced>> fenced;
   std::vector<void*> data;
   for (Tensor& t : operands) {
