@@ -118,6 +118,12 @@ TEST(ChipRemedies, NamesTheClosestOptionIfNoneFits) {
   ASSERT_EQ(remedies.size(), 1u);
   EXPECT_FALSE(remedies[0].fits);
   EXPECT_GT(remedies[0].bytes, o.target.bytes_per_tile);
+  EstimateOptions half = o, tiles = o;
+  half.precision = Precision::fp16;
+  tiles.chip.num_io_tiles = 256;
+  for (const EstimateOptions& other : {half, tiles})
+    EXPECT_LE(remedies[0].bytes,
+              ipu::estimate_of(chip_program(g, other), o.target, o.chip).needed_bytes());
   const auto lines = ipu::memory_lines(e, remedies);
   const auto has = [&](const char* part) {
     return std::ranges::any_of(

@@ -486,6 +486,51 @@ TEST(ShapeRunner, CountsOnlyRequestsThatTheQueueAccepts) {
   compiler.hold(false);
 }
 
+TEST(ShapeRunner, AnInputOfOneShapeCanBeFrozen) {
+  const float value[3] = {4, 5, 6};
+  ShapeRunnerConfig config;
+  config.runner.frozen_inputs = {{"fixed", {value, 12}}};
+  for (const bool ahead : {false, true}) {
+    CountingCompiler compiler;
+    ShapeRunner runner(open_copies(), compiler.function(), ahead ? shaped_copies({2, 4}) : nullptr,
+                       config);
+    ASSERT_EQ(runner.execute_inputs().size(), 2u);
+    EXPECT_FALSE(runner.execute_inputs()[0].popef_contains_tensor_data);
+    EXPECT_TRUE(runner.execute_inputs()[1].popef_contains_tensor_data);
+    for (const int64_t length : {4, 5}) {
+      ShapedRequest r(2, length);
+      r.in.pop_back();
+      runner.execute(r.in, r.out);
+      r.expect_right();
+      EXPECT_TRUE(std::ranges::equal(r.f, value));
+    }
+  }
+  CountingCompiler compiler;
+  config.runner.frozen_inputs = {{"x", {value, 12}}};
+  const Error e =
+      shaped_error([&] { ShapeRunner(open_copies(), compiler.function(), nullptr, config); });
+  EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+  EXPECT_STREQ(e.what(), "input 'x' has several shapes and cannot be frozen");
+}
+
+TEST(ShapeRunner, EachReplicaHasStatistics) {
+  CountingCompiler compiler;
+  ShapeRunnerConfig config;
+  config.runner.replication_factor = 2;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, config);
+  ASSERT_EQ(runner.replicas(), 2u);
+  for (const int64_t length : {1, 2, 1}) {
+    ShapedRequest r(1, length);
+    runner.execute(r.in, r.out);
+    r.expect_right();
+  }
+  expect_idle(runner);
+  EXPECT_EQ(runner.statistics(0).completed + runner.statistics(1).completed, 3u);
+  const Error e = shaped_error([&] { static_cast<void>(runner.statistics(2)); });
+  EXPECT_EQ(e.code(), ErrorCode::not_found);
+  EXPECT_STREQ(e.what(), "there is no replica 2: the runner has 2, counted from 0");
+}
+
 TEST(ShapeRunner, AModelWithOtherInputsIsRefused) {
   ShapeRunner runner(open_copies(),
                      [](const std::vector<Shape>&) { return CompiledShape{shaped_copies({7, 7})}; },
@@ -801,6 +846,46 @@ TEST(ShapeRunner, AForkedChildDoesNotWaitForRequestsOfItsParent) {
   waits.expect_right();
 }
 #endif
+
+// Threads that request a new shape at the same time share its compilation.
+TEST(ShapeRunner, AShapeIsCompiledOnceForAllThreads) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, limited_to(4));
+  constexpr int kThreads = 4, kShapes = 600;
+  std::atomic<int> arrived{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; t++)
+    threads.emplace_back([&] {
+      for (int i = 1; i <= kShapes; i++) {
+        arrived++;
+        while (arrived < i * kThreads) std::this_thread::yield();
+        runner.warm_up({{"x", {1 + i % 8, 1 + i / 8}}, {"fixed", {3}}});
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(compiler.calls, kShapes);
+  EXPECT_EQ(runner.shapes().compiled, static_cast<uint64_t>(kShapes));
+}
+
+// Each request has another shape than the previous one, which is removed while callers still use
+// it.
+TEST(ShapeRunner, CountsTheRequestsOfShapesThatAreRemoved) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, limited_to(1));
+  constexpr int kThreads = 4, kRequests = 50;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; t++)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kRequests; i++) {
+        ShapedRequest r(1 + t, 1 + i);
+        runner.execute(r.in, r.out);
+        r.expect_right();
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  expect_idle(runner);
+  EXPECT_EQ(runner.statistics().completed, static_cast<uint64_t>(kThreads * kRequests));
+}
 
 }  // namespace
 }  // namespace poprt::runtime

@@ -764,6 +764,11 @@ TEST(Session, NamedWeightsAreUpdatedAtRunTime) {
 
   EXPECT_EQ(error_of([&] { session.update_weights("x", {value.data(), 12}); }).code(),
             ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { session.read_weights("x", {read.data(), 12}); }).code(),
+            ErrorCode::invalid_argument);
+  const Error null = error_of([&] { session.read_weights("x", {nullptr, 16}); });
+  EXPECT_EQ(null.code(), ErrorCode::invalid_argument);
+  EXPECT_STREQ(null.what(), "argument 'data' is null");
   const Error e = error_of([&] { session.update_weights("w", {value.data(), 16}); });
   EXPECT_EQ(e.code(), ErrorCode::not_found);
   EXPECT_STREQ(e.what(), "there are no weights 'w'; weights that can be updated are: 'x'");
