@@ -1,5 +1,6 @@
 #include "runtime/runner/host_concat_runner.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

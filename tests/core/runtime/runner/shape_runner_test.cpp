@@ -1,5 +1,6 @@
 #include "runtime/runner/shape_runner.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <numeric>
 #include <random>
@@ -342,6 +344,61 @@ TEST(ShapeRunner, ALargerShapeComputesRowsUntilTheirShapeIsReady) {
   EXPECT_EQ(s.compiled, 4u);
 }
 
+// The shapes of 2, 4 and 8 rows of length 4 are ready, and one with another length.
+TEST(ShapeRunner, TheSmallestLargerShapeComputesRows) {
+  CountingCompiler compiler(true);
+  ShapeRunner runner(open_rows(), compiler.function(), shaped_copies({8, 4}, true), {});
+  for (const auto& [rows, length] : {std::pair(4, 4), std::pair(2, 4), std::pair(5, 3)})
+    runner.warm_up({{"x", {rows, length}}});
+  compiler.hold(true);
+  const auto padded = [&](int64_t rows) {
+    for (const ShapeStatistics& s : runner.shapes().shapes)
+      if (s.sizes == std::vector<int64_t>{rows, 4}) return s.padded;
+    return uint64_t{100};
+  };
+  for (const auto& [rows, by] : {std::pair(3, 4), std::pair(1, 2), std::pair(5, 8)}) {
+    ShapedRequest r(rows, 4, 1, true), wrong(rows, 4, 1, true);
+    const uint64_t before = padded(by);
+    r.out[0].shape = r.shape.data(), r.out[0].rank = 2;
+    runner.execute(r.in, r.out);
+    r.expect_right();
+    EXPECT_EQ(padded(by), before + 1) << rows;
+    const Shape compiled{by, 4};
+    wrong.out[0].shape = compiled.data(), wrong.out[0].rank = 2;
+    EXPECT_EQ(std::string(shaped_error([&] { runner.execute(wrong.in, wrong.out); }).what()),
+              fmt::format("output 'y': expected f32[{},4], given [{},4]", rows, by));
+  }
+  EXPECT_EQ(padded(8) + padded(4) + padded(2), 3u);
+  compiler.hold(false);
+}
+
+TEST(ShapeRunner, CallbacksOfPaddedRequestsSeeTheirOutputs) {
+  CountingCompiler compiler(true);
+  ShapeRunner runner(open_rows(), compiler.function(), shaped_copies({8, 4}, true), {});
+  compiler.hold(true);
+  ShapedRequest r(3, 4, 7, true);
+  struct Calls {
+    const ShapedRequest& request;
+    std::atomic<bool> right_before{false}, done{false};
+  } calls{r, {}, {}};
+  RequestCallback callback;
+  callback.context = &calls;
+  callback.before = [](void* context) noexcept {
+    auto& own = *static_cast<Calls*>(context);
+    own.right_before = own.request.y == own.request.x;
+  };
+  callback.call = [](void* context, ErrorCode code) noexcept {
+    static_cast<Calls*>(context)->done = code == ErrorCode::ok;
+  };
+  const RequestPtr request = runner.execute_async(r.in, r.out, callback);
+  request->wait();
+  request->check();
+  for (int i = 0; i < 2000 && !calls.done; i++) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(calls.right_before);
+  EXPECT_TRUE(calls.done);
+  compiler.hold(false);
+}
+
 // The destructor waits for a request that a larger shape computes: its memory is in use until then.
 TEST(ShapeRunner, DestructionWaitsForPaddedRequests) {
   for (const bool ahead : {false, true}) {
@@ -537,6 +594,126 @@ TEST(ShapeRunner, AModelWithOtherInputsIsRefused) {
                      nullptr, {});
   ShapedRequest r(1, 1);
   EXPECT_EQ(shaped_error([&] { runner.execute(r.in, r.out); }).code(), ErrorCode::unimplemented);
+}
+
+std::shared_ptr<const Model> changed_copies(const Shape& shape,
+                                            const std::function<void(program::Program&)>& change) {
+  auto model = std::make_shared<Model>(*shaped_copies(shape));
+  auto p = std::make_shared<program::Program>(model->program());
+  change(*p);
+  model->image.program = p;
+  return model;
+}
+
+TEST(ShapeRunner, ACompiledModelNeedsTheInputsAndOutputsOfTheRequests) {
+  using Change = std::function<void(program::Program&)>;
+  const std::pair<const char*, Change> changes[] = {
+      {"the name of an input", [](auto& p) { p.inputs[1].name = "z"; }},
+      {"the type of an input", [](auto& p) { p.inputs[0].dtype = DType::s32; }},
+      {"the shape of an input", [](auto& p) { p.inputs[0].shape = {3, 2}; }},
+      {"a missing input", [](auto& p) { p.inputs.pop_back(); }},
+      {"the name of an output", [](auto& p) { p.outputs[1].name = "z"; }},
+      {"the type of an output", [](auto& p) { p.outputs[0].dtype = DType::s32; }},
+      {"a missing output", [](auto& p) { p.outputs.pop_back(); }},
+      {"another output", [](auto& p) { p.outputs.push_back(p.outputs[1]); }},
+  };
+  for (const auto& [what, change] : changes) {
+    ShapeRunner runner(
+        open_copies(),
+        [&](const std::vector<Shape>& in) { return CompiledShape{changed_copies(in[0], change)}; },
+        nullptr, {});
+    ShapedRequest r(2, 3);
+    const Error e = shaped_error([&] { runner.execute(r.in, r.out); });
+    EXPECT_EQ(e.code(), ErrorCode::unimplemented) << what;
+    EXPECT_NE(std::string_view(e.what()).find("has other inputs or outputs"),
+              std::string_view::npos)
+        << what << ": " << e.what();
+  }
+}
+
+// The memory of temporary data is that of all replicas.
+TEST(ShapeRunner, ReplicasNeedTheirOwnMemory) {
+  const CompileShape compile = [](const std::vector<Shape>& in) {
+    return CompiledShape{changed_copies(in[0], [](auto& p) { p.arena_bytes = 100; })};
+  };
+  ShapedRequest r(1, 1);
+  ShapeRunnerConfig config;
+  config.runner.replication_factor = 2;
+  config.max_memory = 232;  // twice 100 bytes, and 32 bytes of inputs and outputs
+  ShapeRunner fits(open_copies(), compile, nullptr, config);
+  fits.execute(r.in, r.out);
+  r.expect_right();
+  config.max_memory = 231;
+  ShapeRunner small(open_copies(), compile, nullptr, config);
+  const Error e = shaped_error([&] { small.execute(r.in, r.out); });
+  EXPECT_STREQ(e.what(),
+               "batch 1, length 1: one run needs 232 bytes of memory, and `max_shape_memory` "
+               "allows 231");
+}
+
+TEST(ShapeRunner, CountsShapesOfTheCacheSeparately) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, {});
+  for (const int64_t length : {CountingCompiler::kCached, int64_t{5}}) {
+    ShapedRequest r(1, length);
+    runner.execute(r.in, r.out);
+    r.expect_right();
+  }
+  const ShapesStatistics s = runner.shapes();
+  EXPECT_EQ(s.compiled, 1u);
+  EXPECT_EQ(s.from_cache, 1u);
+  EXPECT_EQ(s.failed, 0u);
+  ASSERT_EQ(s.shapes.size(), 2u);
+  EXPECT_FALSE(s.shapes[0].from_cache);
+  EXPECT_TRUE(s.shapes[1].from_cache);
+  for (const ShapeStatistics& one : s.shapes) EXPECT_FALSE(one.ahead);
+}
+
+TEST(ShapeRunner, TracepointsAreThoseOfAllShapes) {
+  CountingCompiler compiler;
+  ShapeRunnerConfig config;
+  config.runner.flush_on_waiting_outputs = true;
+  ShapeRunner runner(open_copies(), compiler.function(), shaped_copies({2, 2}), config);
+  for (const int64_t length : {1, 2, 3, 3}) {
+    ShapedRequest r(2, length);
+    const RequestPtr request = runner.execute_async(r.in, r.out);
+    request->wait();
+    request->check();
+    r.expect_right();
+  }
+  expect_idle(runner);
+  EXPECT_EQ(runner.tracepoints().size(), 4u);
+}
+
+TEST(ShapeRunner, TheQueueOfARemovedShapeDoesNotCount) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, limited_to(1));
+  uint64_t of_one = 0;
+  for (const int64_t length : {1, 2, 3, 4}) {
+    ShapedRequest r(1, length);
+    runner.execute(r.in, r.out);
+    if (length == 1) of_one = runner.statistics().queue_capacity;
+  }
+  EXPECT_GT(of_one, 0u);
+  const auto limit = std::chrono::steady_clock::now() + 2s;
+  while (runner.statistics().queue_capacity > of_one && std::chrono::steady_clock::now() < limit)
+    std::this_thread::yield();
+  EXPECT_EQ(runner.statistics().queue_capacity, of_one);
+}
+
+TEST(ShapeRunner, StopEndsShapesThatAreReady) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), shaped_copies({2, 2}), {});
+  ShapedRequest ahead(2, 2), other(1, 3);
+  for (ShapedRequest* r : {&ahead, &other}) runner.execute(r->in, r->out);
+  runner.stop();
+  for (ShapedRequest* r : {&ahead, &other}) {
+    EXPECT_EQ(shaped_error([&] { runner.execute(r->in, r->out); }).code(), ErrorCode::cancelled);
+    EXPECT_EQ(shaped_error([&] { runner.execute_async(r->in, r->out); }).code(),
+              ErrorCode::cancelled);
+  }
+  EXPECT_EQ(shaped_error([&] { runner.warm_up({{"x", {7, 7}}, {"fixed", {3}}}); }).code(),
+            ErrorCode::cancelled);
 }
 
 TEST(ShapeRunner, AModelWithStateHasOneShape) {
