@@ -14,7 +14,7 @@ import (
 type GeneratorOptions struct {
 	MaxLength     int64 // the most tokens of a text, including its prompt; 0: the context of the model, at most 2048
 	Slots         int64 // sequences that one step computes together; 0: 1
-	Prefill       int64 // tokens of a prompt that one run computes; 0: 64
+	Prefill       int64 // tokens of a prompt that one run computes; 0: 32 and 128
 	Threads       int   // 0: POPRT_THREADS from the environment, or all CPUs
 	ReusePrefixes bool  // a sequence uses tokens that another one left on the device, if its prompt begins with them
 	EncoderLength int64 // the most tokens of the input of an encoder; 0: the context of the model, at most 512

@@ -416,7 +416,7 @@ void add_generation_options(Command& c, BenchArguments& a) {
                "Tokens that the caches have room for [the context of the model, at most 2048]")
       ->check(between(int64_t{1}, int64_t{1} << 24))
       ->needs(generate);
-  c.add_option("--prefill", g.prefill, "Tokens of a prompt that one run computes [64]")
+  c.add_option("--prefill", g.prefill, "Tokens of a prompt that one run computes [32 and 128]")
       ->check(between(int64_t{1}, int64_t{1} << 24))
       ->needs(generate);
   c.add_option("--cache_precision", g.cache_precision,

@@ -396,7 +396,7 @@ void add_generate(Command& app, std::function<int()>& action) {
   c->add_option("--max-length", a->max_length,
                 "Tokens of prompt and text [the context of the model, at most 2048]");
   c->add_option("--slots", a->slots, "Texts that one step computes together [the prompts]");
-  c->add_option("--prefill", a->prefill, "Tokens of a prompt that one run computes [64]");
+  c->add_option("--prefill", a->prefill, "Tokens of a prompt that one run computes [32 and 128]");
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_option("--save", a->save, "FILE.popef: write the compiled model");
   c->add_flag("--stream", a->stream,

@@ -278,10 +278,10 @@ void GenerationModel::find_states(ir::Graph& graph) {
 // A piece of a prompt is not padded if there are states, because padding would change them. So the
 // rest of a prompt is computed in smaller pieces.
 void GenerationModel::choose_prefill() {
-  constexpr int64_t kPiece = 64, kRatio = 4;
+  constexpr int64_t kPiece = 128, kRatio = 4;
   const bool one = one_token_ || options_.encoder;
   if (options_.default_prefill && !one && places() > 1)
-    options_.prefill = {std::min(kPiece, places())};
+    options_.prefill = {std::min(kPiece / kRatio, places()), std::min(kPiece, places())};
   if (!options_.prefill.empty() && options_.prefill.back() > places())
     fail(ErrorCode::invalid_argument,
          "generation: a prefill of {} tokens, and the caches of the model are rings of {} places",
@@ -289,9 +289,9 @@ void GenerationModel::choose_prefill() {
   if (one_token_ && !options_.prefill.empty())
     fail(ErrorCode::invalid_argument,
          "generation: the model takes one token at a time, prefill has no effect");
-  if (states_.empty() || options_.prefill.empty()) return;
-  for (int64_t n = options_.prefill.back() / kRatio; n > 1; n /= kRatio)
-    options_.prefill.push_back(n);
+  if (!states_.empty() && !options_.prefill.empty())
+    for (int64_t n = options_.prefill.back() / kRatio; n > 1; n /= kRatio)
+      options_.prefill.push_back(n);
   std::ranges::sort(options_.prefill);
   options_.prefill.erase(std::unique(options_.prefill.begin(), options_.prefill.end()),
                          options_.prefill.end());

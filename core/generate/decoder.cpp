@@ -247,19 +247,26 @@ int64_t Decoder::source_length(size_t slot) const { return d_.encoder ? source_l
 // states there is no padding. Several tokens must not replace earlier ones in a ring, which the
 // first of them attends to.
 size_t Decoder::shape_for(int64_t length, size_t tokens) const {
-  std::optional<size_t> enough, largest;
+  // Reading the weights in each run takes about as long as computing this number of tokens.
+  constexpr int64_t kRunTokens = 4;
+  const auto wanted = static_cast<int64_t>(tokens);
+  std::optional<size_t> longest, cheapest;  // without padding; with padding of the last piece
+  int64_t most = 0, least = 0;
   for (size_t i = 0; i < d_.shapes.size(); i++) {
     const auto& [batch, count] = d_.shapes[i];
     if (batch != 1 || (count > 1 && length + count > d_.places())) continue;
-    if (d_.states.empty() && count >= static_cast<int64_t>(tokens) &&
-        (!enough || count < d_.shapes[*enough].tokens))
-      enough = i;
-    if (count <= static_cast<int64_t>(tokens) && (!largest || count > d_.shapes[*largest].tokens))
-      largest = i;
+    const int64_t cost = (wanted + count - 1) / count * (count + kRunTokens);
+    if (!cheapest || cost < least) {
+      cheapest = i;
+      least = cost;
+    }
+    if (count <= wanted && (!longest || count > d_.shapes[*longest].tokens)) longest = i;
+    most = std::max(most, count);
   }
-  if (enough) return *enough;
-  POPRT_ASSERT(largest);  // the shape [1, 1]
-  return *largest;
+  POPRT_ASSERT(longest && cheapest);  // the shape [1, 1]
+  // Padding would change recurrent states. Whole pieces of the largest size need none.
+  if (!d_.states.empty() || wanted >= most) return *longest;
+  return *cheapest;
 }
 
 // Fills the inputs of one sequence that has `length` tokens before the new ones. Tokens after the

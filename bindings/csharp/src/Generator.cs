@@ -14,7 +14,7 @@ namespace Poprt
         /// <summary>The number of sequences that one step computes together. 0: 1.</summary>
         public long Slots { get; set; }
 
-        /// <summary>The number of tokens of a prompt that one run computes. 0: 64.</summary>
+        /// <summary>The number of tokens of a prompt that one run computes. 0: 32 and 128.</summary>
         public long Prefill { get; set; }
 
         /// <summary>Compute threads. 0: POPRT_THREADS from the environment, or all CPUs.</summary>

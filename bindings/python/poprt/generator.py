@@ -287,7 +287,7 @@ class Generator:
 
     Any number of threads may use one. Its sequences run together: a sequence joins when a slot is free and leaves when it
     ends. ``max_length`` is the most tokens of a text (0: the context of the model, at most 2048), ``slots`` the number of
-    sequences that one step computes together, ``prefill`` the number of tokens of a prompt that one run computes (0: 64).
+    sequences that one step computes together, ``prefill`` the number of tokens of a prompt that one run computes (0: 32 and 128).
     With ``reuse_prefixes``, a sequence uses tokens that another one left on the device. ``encoder_length`` is the most tokens
     of the input of an encoder (0: the context of the model, at most 512). ``states`` names recurrent states that are not found
     by their names, as a dictionary from inputs to outputs, with ``%d`` for a number. With ``cache_precision="int8"``, caches of

@@ -49,7 +49,7 @@ typedef struct poprt_generator_options {
   int64_t max_length;
   /* The number of sequences that one step computes together. 0: 1. */
   int64_t slots;
-  /* The number of tokens of a prompt that one run computes. 0: 64. */
+  /* The number of tokens of a prompt that one run computes. 0: 32 and 128. */
   int64_t prefill;
   /* Compute threads. 0: POPRT_THREADS from the environment, or all CPUs. */
   int32_t threads;

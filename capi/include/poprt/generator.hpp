@@ -18,7 +18,7 @@ inline namespace v1 {
 struct GeneratorOptions {
   int64_t maxLength = 0;  // tokens of a text; 0: the context of the model, at most 2048
   int64_t slots = 0;      // sequences that one step computes together; 0: 1
-  int64_t prefill = 0;    // tokens of a prompt that one run computes; 0: 64
+  int64_t prefill = 0;    // tokens of a prompt that one run computes; 0: 32 and 128
   int32_t threads = 0;    // 0: POPRT_THREADS from the environment, or all CPUs
   // Whether a sequence uses tokens that another one left on the device.
   bool reusePrefixes = false;

@@ -174,8 +174,18 @@ std::string refusal_of(const std::function<void()>& run) {
   return "taken";
 }
 
-// The smallest program that takes all tokens, if its padding fits; else the largest that is full.
+// The program whose runs take the least time for all tokens, if its padding fits; else the largest
+// that is full.
 TEST(Decoder, PrefillsAsManyTokensAsOneProgramTakes) {
+  Decoder wide(generation_model("genai", {64, 2, {4, 32}}), {});
+  const std::vector<int64_t> many(40, 5);
+  const auto first_piece = [&](size_t count) {
+    wide.roll_back(0, 0);
+    return wide.prefill(0, std::span(many).first(count));
+  };
+  EXPECT_EQ(first_piece(40), 32u);
+  EXPECT_EQ(first_piece(17), 17u);
+  EXPECT_EQ(first_piece(16), 4u) << "four runs of 4 tokens take less time than one of 32";
   Decoder decoder(generation_model("genai", {64, 2, {4, 8}}), {});
   const std::vector<int64_t> tokens(63, 5);
   const auto taken = [&](int64_t length, size_t count) {

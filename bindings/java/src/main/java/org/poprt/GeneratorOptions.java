@@ -40,7 +40,7 @@ public final class GeneratorOptions {
   /**
    * The number of tokens of a prompt that one run computes.
    *
-   * @param value 0, the default: 64
+   * @param value 0, the default: 32 and 128
    * @return this
    */
   public GeneratorOptions prefill(long value) {
