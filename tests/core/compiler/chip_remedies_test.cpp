@@ -134,6 +134,32 @@ TEST(ChipRemedies, NamesTheClosestOptionIfNoneFits) {
   EXPECT_TRUE(has("largest variable table"));
 }
 
+// Half precision needs less memory than less room for temporary data, but still too much.
+TEST(ChipRemedies, TheClosestOptionNeedsTheLeastMemory) {
+  ir::Graph g;
+  g.opsets[""] = 17;
+  ir::Value* x = g.add_input("x", ir::ValueType::of(DType::f32, {16, 1 << 16}));
+  ir::Node* exp = g.add_node("Exp", "", {x});
+  exp->output()->type = x->type;
+  g.add_output(exp->output());
+  EstimateOptions o;
+  o.target = ipu::target_of("mk2");
+  o.target.tiles = 8;
+  o.target.bytes_per_tile = 2000;
+  o.precision = Precision::fp32;
+  const auto needed = [&](const EstimateOptions& with) {
+    return ipu::estimate_of(chip_program(g, with), with.target, with.chip).needed_bytes();
+  };
+  EstimateOptions lower = o, half = o;
+  lower.chip.available_memory_proportion = 0.4;
+  half.precision = Precision::fp16;
+  ASSERT_LT(needed(half), needed(lower));
+  const auto remedies = find_remedies(g, o);
+  ASSERT_EQ(remedies.size(), 1u);
+  EXPECT_FALSE(remedies[0].fits);
+  EXPECT_LE(remedies[0].bytes, needed(half));
+}
+
 TEST(ChipRemedies, AStreamHasAtMost128MegabytesOnTheHost) {
   ir::Graph g;
   g.opsets[""] = 17;
@@ -153,6 +179,9 @@ TEST(ChipRemedies, AStreamHasAtMost128MegabytesOnTheHost) {
   EXPECT_TRUE(std::ranges::any_of(remedies, [](const ipu::Remedy& r) {
     return r.fits && r.text == "--stream_buffering_depth 1";
   }));
+  const auto all = find_remedies(g, o, {}, 100);
+  for (size_t most = 1; most < all.size(); most++)
+    EXPECT_EQ(find_remedies(g, o, {}, most).size(), most);
   EXPECT_TRUE(ipu::memory_lines(e, {})[0].starts_with("Out of memory. Single stream of length"));
 }
 
