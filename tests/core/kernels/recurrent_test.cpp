@@ -13,6 +13,7 @@
 
 #include "core/kernels/run_call.h"
 #include "kernels/calls/recurrent_generic.h"
+#include "kernels/common/pack_vnni.h"
 
 namespace poprt::kernels {
 namespace {
@@ -95,7 +96,8 @@ Tensor sequences(const Tensor& t, size_t axis, int64_t first, int64_t last) {
 // Programs that were compiled before r could be bytes contain such calls.
 TEST(RecurrentKernel, ACallWithoutSumsAndScalesIsThatOfFloats) {
   std::mt19937 rng(1);
-  std::vector<Tensor> now = operands_of(5, rng), then = now;
+  std::mt19937 same(1);
+  std::vector<Tensor> now = operands_of(5, rng), then = operands_of(5, same);
   then.erase(then.begin() + kRSums, then.begin() + kBias);
   for (std::vector<Tensor>* operands : {&now, &then}) run_call(lstm_of(5), *operands);
   for (const Slot i : {kY, kHLast, kCLast})
@@ -242,7 +244,11 @@ struct Recurrence {
   std::vector<Tensor> operands() const {
     std::vector<Tensor> o(kOperands);
     const int64_t n = call.hidden, rows = call.steps * call.batch;
-    o[kX] = Tensor::zeros(DType::f32, {call.x_offset + rows * call.x_row});
+    int64_t last = 0;  // behind the last unit of a gate
+    for (int64_t b = 0; b < blocks(); b++)
+      last = std::max(last, b * call.x_block + std::min<int64_t>(16, n - b * 16));
+    o[kX] = Tensor::zeros(
+        DType::f32, {call.x_offset + (rows - 1) * call.x_row + (gates() - 1) * call.x_gate + last});
     for (int64_t row = 0; row < rows; row++)
       for (int64_t g = 0; g < gates(); g++)
         for (int64_t u = 0; u < n; u++)
@@ -268,11 +274,12 @@ struct Recurrence {
   }
 };
 
-Recurrence random_recurrence(std::mt19937& rng, int64_t hidden, int64_t batch) {
+Recurrence random_recurrence(std::mt19937& rng, isa::RecurrentKind kind, int64_t hidden,
+                             int64_t batch) {
   using isa::RecurrentActivation;
   Recurrence made;
   calls::Recurrent& c = made.call;
-  c.kind = static_cast<isa::RecurrentKind>(rng() % 4);
+  c.kind = kind;
   c.steps = test::one_of(rng, {1, 2, 3, 4});
   c.batch = batch;
   c.hidden = hidden;
@@ -317,9 +324,9 @@ Recurrence random_recurrence(std::mt19937& rng, int64_t hidden, int64_t batch) {
   return made;
 }
 
-void expect_matches_reference(const Recurrence& given, int64_t threads, bool reproducible) {
+void expect_matches_reference(const Recurrence& given, std::vector<Tensor> o, int64_t threads,
+                              bool reproducible, double tolerance = 2e-5) {
   const calls::Recurrent& c = given.call;
-  std::vector<Tensor> o = given.operands();
   run_call(c, o, threads, reproducible);
   const std::array<Tensor, 3> wanted = given.reference();
   const auto row = static_cast<size_t>(c.batch * c.hidden);
@@ -327,7 +334,7 @@ void expect_matches_reference(const Recurrence& given, int64_t threads, bool rep
                            const char* what) {
     for (size_t i = 0; i < expected.size(); i++)
       ASSERT_NEAR(static_cast<double>(found[i]), expected[i],
-                  2e-5 * std::max(1.0, std::abs(expected[i])))
+                  tolerance * std::max(1.0, std::abs(expected[i])))
           << what << " " << i;
   };
   if (given.y)
@@ -346,41 +353,86 @@ void expect_matches_reference(const Recurrence& given, int64_t threads, bool rep
 
 TEST(RecurrentKernel, RandomCallsMatchTheKernelOfDouble) {
   std::mt19937 rng(5);
-  for (int round = 0; round < 250; round++) {
+  for (int round = 0; round < 200; round++) {
     const int64_t hidden = test::one_of(rng, {1, 5, 8, 16, 20, 33});
-    const Recurrence given = random_recurrence(rng, hidden, test::one_of(rng, {1, 2, 3, 4, 5, 37}));
-    expect_matches_reference(given, test::one_of(rng, {1, 3}), rng() % 2);
+    const auto kind = static_cast<isa::RecurrentKind>(rng() % 4);
+    const int64_t batch = test::one_of(rng, {1, 2, 3, 4, 5, 37});
+    const Recurrence given = random_recurrence(rng, kind, hidden, batch);
+    expect_matches_reference(given, given.operands(), test::one_of(rng, {1, 3}), rng() % 2);
     if (::testing::Test::HasFailure())
       FAIL() << "round " << round << ", kind " << static_cast<int>(given.call.kind);
+  }
+}
+
+TEST(RecurrentKernel, NeedsEveryElement) {
+  std::mt19937 rng(7);
+  for (int round = 0; round < 40; round++) {
+    const auto kind = static_cast<isa::RecurrentKind>(rng() % 4);
+    const int64_t hidden = test::one_of(rng, {1, 16, 20, 33});
+    const Recurrence given = random_recurrence(rng, kind, hidden, test::one_of(rng, {1, 5}));
+    const std::vector<Tensor> o = given.operands();
+    EXPECT_EQ(test::prepare_call(given.call, o).outputs, 4u);
+    test::expect_needs_every_element(given.call, o);
+  }
+}
+
+// R in bytes, with a scale for each column. The kernel rounds each state to 255 steps of its range.
+TEST(RecurrentKernel, WeightsInBytesMatchTheKernelOfDouble) {
+  std::mt19937 rng(8);
+  for (int round = 0; round < 100; round++) {
+    const int64_t n = test::one_of(rng, {1, 3, 8, 16, 20, 33});
+    const int64_t batch = test::one_of(rng, {1, 2, 3, 4, 5, 37});
+    Recurrence given = random_recurrence(rng, isa::RecurrentKind::lstm, n, batch);
+    for (size_t i = 0; i < 3; i++)
+      given.call.activations[i].code =
+          i ? isa::RecurrentActivation::tanh : isa::RecurrentActivation::sigmoid;
+    const int64_t columns = given.blocks() * 64;
+    std::vector<int8_t> bytes(static_cast<size_t>(n * columns));
+    Tensor scales = Tensor::zeros(DType::f32, {columns});
+    for (float& v : scales.mutable_values<float>())
+      v = static_cast<float>(1 + rng() % 3) / (8 * std::sqrt(static_cast<float>(n)));
+    for (int64_t row = 0; row < 4 * n; row++) {
+      const int64_t g = row / n, u = row % n, column = u / 16 * 64 + g * 16 + u % 16;
+      for (int64_t k = 0; k < n; k++) {
+        const int value = static_cast<int>(rng() % 7) - 3;
+        bytes[static_cast<size_t>(k * columns + column)] = static_cast<int8_t>(value);
+        given.r.mutable_values<float>()[static_cast<size_t>(row * n + k)] =
+            static_cast<float>(value) * scales.values<float>()[static_cast<size_t>(column)];
+      }
+    }
+    std::vector<Tensor> o = given.operands();
+    o[kR] = Tensor::zeros(DType::s8, {packed_vnni_bytes(n, columns)});
+    o[kRSums] = Tensor::zeros(DType::s32, {columns});
+    o[kRScales] = scales;
+    const auto b = std::as_bytes(std::span(bytes));
+    pack_vnni_columns(b, true, n, columns, std::as_writable_bytes(o[kR].mutable_values<int8_t>()));
+    sum_vnni_columns(b, true, n, columns, o[kRSums].mutable_values<int32_t>());
+    expect_matches_reference(given, o, test::one_of(rng, {1, 3}), false, 0.02);
+    test::expect_needs_every_element(given.call, o);
+    if (::testing::Test::HasFailure()) FAIL() << "round " << round << ", " << n << " units";
+    given.call.kind = isa::RecurrentKind::gru;
+    EXPECT_THROW(test::prepare_call(given.call, o), Error);
   }
 }
 
 // Few sequences with many units: the threads compute different units of each step.
 TEST(RecurrentKernel, ThreadsThatShareTheUnitsGiveTheBitsOfOne) {
   std::mt19937 rng(6);
-  for (int round = 0; round < 4; round++) {
-    Recurrence given = random_recurrence(rng, 330, test::one_of(rng, {1, 2}));
-    given.call.kind = round % 2 ? isa::RecurrentKind::lstm : isa::RecurrentKind::gru_gates;
-    const int64_t gates = given.gates();
-    given.call.x_gate = 16;
-    given.call.x_block = gates * 16;
-    given.call.x_row = given.blocks() * gates * 16;
-    given.call.steps = 3;
-    given.x = random_numbers(DType::f32, {3, given.call.batch, gates * 330}, rng);
-    given.r = random_numbers(DType::f32, {gates * 330, 330}, rng);
-    for (float& v : given.r.mutable_values<float>()) v /= 330;
-    given.bias = given.peephole = Tensor();
-    std::vector<Tensor> one = given.operands(), shared = one;
-    const Plan plan = test::prepare_call(given.call, one, SIZE_MAX, 3);
-    EXPECT_EQ(plan.tasks, 3);
-    EXPECT_EQ(plan.rounds, round % 2 ? 3 : 6);
-    run_call(given.call, one);
-    run_call(given.call, shared, 3);
-    for (const Slot slot : {kY, kHLast, kCLast}) {
-      if (!one[slot].defined()) continue;
-      EXPECT_EQ(one[slot].to_doubles(), shared[slot].to_doubles()) << round;
+  for (const auto kind : {isa::RecurrentKind::lstm, isa::RecurrentKind::gru_gates})
+    for (const int64_t batch : {1, 2}) {
+      Recurrence given = random_recurrence(rng, kind, 330, batch);
+      given.y = given.h_last = true;
+      std::vector<Tensor> one = given.operands(), shared = given.operands();
+      const Plan plan = test::prepare_call(given.call, one, SIZE_MAX, 3);
+      EXPECT_EQ(plan.tasks, 3);
+      EXPECT_EQ(plan.rounds, given.call.steps * (kind == isa::RecurrentKind::lstm ? 1 : 2));
+      run_call(given.call, one);
+      run_call(given.call, shared, 3);
+      for (const Slot slot : {kY, kHLast, kCLast}) {
+        if (!one[slot].defined()) continue;
+        EXPECT_EQ(one[slot].to_doubles(), shared[slot].to_doubles()) << batch;
+      }
     }
-  }
 }
 
 }  // namespace
