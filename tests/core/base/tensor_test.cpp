@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <string>
 
 #include "base/error.h"
 #include "support/error_code.h"
@@ -143,6 +145,28 @@ TEST(Tensor, SameMeansTypeShapeAndBytes) {
   EXPECT_TRUE(Tensor::strings({1}, {"a"}).same_as(Tensor::strings({1}, {"a"})));
   EXPECT_FALSE(Tensor::strings({1}, {"a"}).same_as(Tensor::strings({1}, {"b"})));
   EXPECT_TRUE(Tensor::zeros(DType::f32, {0}).same_as(Tensor::zeros(DType::f32, {0})));
+}
+
+TEST(Tensor, ErrorsNameTheShapesAndNumbers) {
+  const auto message = [](const std::function<void()>& f) -> std::string {
+    try {
+      f();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  const Tensor t = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(message([&] { t.reshaped({4, 1}); }),
+            "cannot view [2,3] as [4,1]: 6 elements against 4");
+  EXPECT_EQ(message([&] { Tensor::view(DType::f16, {2, 3}, t.data(), 24, nullptr); }),
+            "a f16 tensor [2,3] needs 12 bytes, found 24");
+  EXPECT_EQ(message([] { Tensor::of<float>({3}, {1, 2}); }), "shape [3] needs 3 values, found 2");
+  EXPECT_EQ(message([] { Tensor::strings({1, 2}, {"a"}); }), "shape [1,2] needs 2 values, found 1");
+  EXPECT_EQ(message([&] { t.to_int64s(); }), "expected an integer tensor, found f32");
+  EXPECT_EQ(message([&] { t.values<int32_t>(); }), "tensor is f32, read as s32");
+  EXPECT_EQ(message([] { Tensor::zeros(DType::f32, {2, -3}); }),
+            "shape [2,?] has an unknown or negative dimension");
 }
 
 }  // namespace
