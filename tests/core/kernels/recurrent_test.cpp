@@ -13,6 +13,7 @@
 
 #include "core/kernels/run_call.h"
 #include "kernels/calls/recurrent_generic.h"
+#include "kernels/common/instruction_set.h"
 #include "kernels/common/pack_vnni.h"
 
 namespace poprt::kernels {
@@ -373,6 +374,59 @@ TEST(RecurrentKernel, NeedsEveryElement) {
     const std::vector<Tensor> o = given.operands();
     EXPECT_EQ(test::prepare_call(given.call, o).outputs, 4u);
     test::expect_needs_every_element(given.call, o);
+  }
+}
+
+TEST(RecurrentKernel, RefusesOperandsThatDoNotFit) {
+  std::mt19937 rng(9);
+  for (const auto kind : {isa::RecurrentKind::lstm, isa::RecurrentKind::gru_gates}) {
+    Recurrence given = random_recurrence(rng, kind, 20, 3);
+    given.call.steps = 1;
+    const std::vector<Tensor> all = given.operands();
+    for (size_t i = 0; i < all.size(); i++) {
+      if (!all[i].defined()) continue;
+      std::vector<Tensor> o = all;
+      o[i] = Tensor::zeros(DType::f64, all[i].shape());
+      EXPECT_THROW(test::prepare_call(given.call, o), Error) << i;
+      o[i] = Tensor();
+      if (i == kX || i == kR || i == kRState || i == kWork)
+        EXPECT_THROW(test::prepare_call(given.call, o), Error) << i;
+    }
+    calls::Recurrent none = given.call;
+    none.x_row = 0;
+    EXPECT_THROW(test::prepare_call(none, all), Error) << "all rows of x would be one";
+    none.batch = 0;
+    EXPECT_EQ(test::prepare_call(none, all).tasks, 0);
+  }
+}
+
+// Each sum has the bits of one product after the other, however many sequences share the block.
+TEST(RecurrentKernel, ReproducibleSumsAreInOrder) {
+  if (cpu_isa() == Isa::baseline) GTEST_SKIP() << "this instruction set has no fma";
+  constexpr size_t kUnits = 40;
+  std::mt19937 rng(10);
+  for (const int64_t batch : {1, 3, 6}) {
+    Recurrence given = random_recurrence(rng, isa::RecurrentKind::rnn, kUnits, batch);
+    given.call.steps = 1;
+    given.call.clip = 0;
+    given.call.activations[0] = {isa::RecurrentActivation::affine, 1, 0};
+    given.bias = given.lens = Tensor();
+    given.y = given.h_last = true;
+    given.h_first = random_numbers(DType::f32, {batch, kUnits}, rng);
+    for (Tensor* t : {&given.h_first, &given.r})
+      for (float& v : t->mutable_values<float>()) v /= 3;
+    std::vector<Tensor> o = given.operands();
+    run_call(given.call, o, 1, true);
+    for (size_t b = 0; b < static_cast<size_t>(batch); b++)
+      for (size_t u = 0; u < kUnits; u++) {
+        float sum = 0;
+        for (size_t k = 0; k < kUnits; k++)
+          sum = std::fma(given.h_first.values<float>()[b * kUnits + k],
+                         given.r.values<float>()[u * kUnits + k], sum);
+        EXPECT_EQ(o[kHLast].values<float>()[b * kUnits + u],
+                  given.x.values<float>()[b * kUnits + u] + sum)
+            << b << " " << u;
+      }
   }
 }
 
