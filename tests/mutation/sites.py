@@ -47,6 +47,14 @@ COMMUTATIVE = {"min", "max", "swap", "equal", "gcd", "lcm", "memcmp", "strcmp", 
                "most", "same_size"}
 
 
+def kind_of(spelled):
+    """The kind of the canonical type; None if the Python binding has no name for it, as for _Float16."""
+    try:
+        return spelled.get_canonical().kind
+    except ValueError:
+        return None
+
+
 @dataclasses.dataclass
 class Site:
     file: str
@@ -176,7 +184,7 @@ class Finder:
             return
         left, right = children
         operator = self.between(left, right)
-        types = {c.type.get_canonical().kind for c in children}
+        types = {kind_of(c.type) for c in children}
         a, b = self.text(left), self.text(right)
         if operator in NEGATED and types <= COMPARED:
             if operator in BOUNDARY and not self.chooses(parent, a, b):
@@ -195,14 +203,14 @@ class Finder:
         return {self.text(c) for c in list(parent.get_children())[1:]} == {a, b}
 
     def compound(self, cursor, children, _):
-        if len(children) != 2 or cursor.type.get_canonical().kind not in NUMBERS:
+        if len(children) != 2 or kind_of(cursor.type) not in NUMBERS:
             return
         operator = self.between(*children)
         if operator in COMPOUND:
             self.choose(cursor, "arithmetic", f"{self.text(children[0])} {COMPOUND[operator]} {self.text(children[1])}")
 
     def unary(self, cursor, children, parent):
-        if parent is not None and parent.kind == K.CSTYLE_CAST_EXPR and parent.type.kind == T.VOID:
+        if parent is not None and parent.kind == K.CSTYLE_CAST_EXPR and kind_of(parent.type) == T.VOID:
             return  # (void)!f(): the result is unused
         text = self.text(cursor)
         if text.startswith("!") and not text.startswith("!=") and len(children) == 1:  # C++20 writes a != b so
@@ -233,7 +241,7 @@ class Finder:
         text = self.text(cursor)
         if not text[:1].isdigit() or parent is None or parent.kind in (K.DECL_REF_EXPR, K.MEMBER_REF_EXPR, K.TYPE_REF):
             return
-        if parent.kind in (K.VAR_DECL, K.FIELD_DECL) and parent.type.get_canonical().kind == T.CONSTANTARRAY:
+        if parent.kind in (K.VAR_DECL, K.FIELD_DECL) and kind_of(parent.type) == T.CONSTANTARRAY:
             return
         self.choose(cursor, "constant", f"{text} + 1", f"{self.around(cursor)}: {text} -> {text} + 1")
 
@@ -286,7 +294,7 @@ class Finder:
                 self.choose(cursor, "limit", f"decltype({self.text(cursor)})({self.text(a)})", f"{self.text(cursor)} -> {self.text(a)}")
 
     def result(self, cursor, children, _):
-        if len(children) == 1 and children[0].type.get_canonical().kind == T.BOOL:
+        if len(children) == 1 and kind_of(children[0].type) == T.BOOL:
             text = self.text(children[0])
             if text not in ("true", "false"):
                 self.add(children[0], "negated", f"(poprt_mutant(@) != ({text}))", f"negated: return {text}")
