@@ -48,6 +48,7 @@ ALLOWED = {
     "tests/bench/inspector_bench": ["core/", "tests/support/", "inspector/model/", "inspector/views/"],
     "tests/bench/compare_peers/": ["capi/include/"],
     "tests/conformance/": ["core/", "tests/support/"],
+    "tests/cli/serve/": ["cli/serve/", "capi/include/"],
     "tests/cli/commands/": ["cli/", "cli/exec/", "core/", "capi/include/", "inspector/model/", "tests/support/"],
     "tests/fuzz/": ["core/", "tests/support/"],
     "tests/long/": ["core/", "tests/support/"],

@@ -5,7 +5,7 @@
 #include <functional>
 #include <tuple>
 
-#include "serving/handles.h"
+#include "serve/inference.h"
 
 namespace poprt::serve {
 namespace {
@@ -15,7 +15,7 @@ using Value = decltype(Parameter::value);
 std::string refusal_of(const std::function<void()>& call) {
   try {
     call();
-  } catch (const serving::Error& e) {
+  } catch (const Error& e) {
     EXPECT_EQ(e.code(), POPRT_INVALID_ARGUMENT);
     return e.what();
   }
