@@ -621,5 +621,144 @@ TEST(Lowering, AProductHasAStepForEachPhaseOfItsPlan) {
   EXPECT_GT(flattened, 0u);
 }
 
+TEST(Lowering, OperationsOnNothingHaveNoSteps) {
+  Chip c;
+  Lowering& l = c.lowering;
+  l.elementwise(Elementwise::add, DType::f16, 0, 2);
+  l.cast(DType::f16, DType::f32, 0);
+  l.rearrange(DType::f16, 0, 4, 8);
+  l.transpose(DType::f16, 0);
+  l.fill(DType::f16, 0);
+  l.reduce(DType::f16, 0, 1);
+  l.softmax(DType::f16, 3, 0);
+  l.normalize(DType::f16, 0, 3, 4);
+  l.pick(DType::f16, 0);
+  l.slice("slice", DType::f16, 0);
+  l.sort(DType::f16, 0, 5);
+  for (int64_t empty = 0; empty < 3; empty++) {
+    const int64_t a = empty != 0, b = empty != 1, d = empty != 2;
+    l.gather(DType::f16, 9 * a, 9 * b, 9 * d);
+    l.update_add(DType::f16, 9 * a, 9 * b, 9 * d);
+    if (empty < 2) l.pool(DType::f16, 9 * a, 9 * b, 4, 8);
+  }
+  const OpCost cost = l.take();
+  EXPECT_TRUE(cost.steps.empty());
+  EXPECT_EQ(cost.temporary_bytes, 0);
+}
+
+TEST(Lowering, OperationsOnOneElementHaveSteps) {
+  Chip c;
+  Lowering& l = c.lowering;
+  const auto steps = [&](const auto& add) {
+    add();
+    return l.take().steps.size();
+  };
+  EXPECT_EQ(steps([&] { l.elementwise(Elementwise::add, DType::f16, 1, 2); }), 1U);
+  EXPECT_EQ(steps([&] { l.cast(DType::f16, DType::f32, 1); }), 1U);
+  EXPECT_EQ(steps([&] { l.rearrange(DType::f16, 1, 4, 8); }), 1U);
+  EXPECT_EQ(steps([&] { l.transpose(DType::f16, 1); }), 1U);
+  EXPECT_EQ(steps([&] { l.fill(DType::f16, 1); }), 1U);
+  EXPECT_EQ(steps([&] { l.reduce(DType::f16, 1, 1); }), 1U);
+  EXPECT_EQ(steps([&] { l.softmax(DType::f16, 1, 1); }), 6U);
+  EXPECT_EQ(steps([&] { l.normalize(DType::f16, 1, 1, 1); }), 7U);
+  EXPECT_EQ(steps([&] { l.pick(DType::f16, 1); }), 1U);
+  EXPECT_EQ(steps([&] { l.slice("slice", DType::f16, 1); }), 1U);
+  EXPECT_EQ(steps([&] { l.sort(DType::f16, 2, 1); }), 1U);
+  EXPECT_EQ(steps([&] { l.sort(DType::f16, 1, 2); }), 1U);
+  EXPECT_EQ(steps([&] { l.gather(DType::f16, 1, 1, 1); }), 1U);
+  EXPECT_EQ(steps([&] { l.scatter(DType::f16, 1, 1, 1); }), 2U);
+  EXPECT_EQ(steps([&] { l.update_add(DType::f16, 1, 1, 1); }), 1U);
+  EXPECT_EQ(steps([&] { l.pool(DType::f16, 1, 1, 1, 1); }), 1U);
+}
+
+// A tile receives its bytes in runs of `piece` bytes. Senders have runs that are neighbours in the
+// input: a tile with b bytes has b / stride of them.
+TEST(Lowering, RearrangementsReceiveRunsFromTheTilesThatHaveThem) {
+  for (uint32_t seed = 0; seed < 80; seed++) {
+    SCOPED_TRACE(seed);
+    SmallChip c(seed);
+    Lowering l(c.target, c.options, c.plans);
+    const DType type = c.type();
+    const int64_t n = c.size(), bytes = SmallChip::bytes(type) * c.share(type, n);
+    const int64_t piece = c.between(0, 64), stride = c.between(0, 1) * c.between(1, 300);
+    const int64_t runs = up(bytes, std::max<int64_t>(piece, 1));
+    const int64_t peers = std::clamp<int64_t>(up(runs * stride, bytes), 1, runs);
+    l.rearrange(type, n, piece, stride);
+    expect_steps(l.take(), {{"rearrange", bytes, rearrangement_cycles(bytes, piece),
+                             c.spread(type, n), peers}});
+  }
+}
+
+// 64 partial sums are summed at once, and 65 in stages of 16 and 5.
+TEST(Lowering, MoreThan64PartialSumsAreReducedInStages) {
+  for (const int64_t tiles : {64, 65}) {
+    SmallChip c(0);
+    c.target.tiles = tiles;
+    Lowering l(c.target, c.options, c.plans);
+    l.reduce(DType::f32, tiles * 100, 1);
+    std::vector<int64_t> received;
+    for (const Superstep& s : l.take().steps) received.push_back(s.exchange_bytes);
+    EXPECT_EQ(received, tiles == 64 ? (std::vector<int64_t>{0, 4 * 64})
+                                    : (std::vector<int64_t>{0, 4 * 16, 4 * 5}));
+  }
+}
+
+// All tiles of the chip are I/O tiles, except those that compute: at least one.
+TEST(Lowering, AtLeastOneTileComputes) {
+  Target target = target_of("c600");
+  ChipOptions options;
+  options.num_io_tiles = target.tiles;
+  PlanCache plans(target, {});
+  Lowering l(target, options, plans);
+  EXPECT_EQ(l.tiles(), 1);
+  l.fill(DType::f16, 100'000);
+  EXPECT_EQ(l.take().steps.at(0).tiles, 1);
+  options.num_io_tiles = target.tiles - 1;
+  EXPECT_EQ(Lowering(target, options, plans).tiles(), 1);
+  options.num_io_tiles = target.tiles - 2;
+  EXPECT_EQ(Lowering(target, options, plans).tiles(), 2);
+}
+
+TEST(Lowering, LoopsOfAnOperationEndWithIt) {
+  Chip c;
+  c.lowering.sort(DType::f32, 30, 100);
+  c.lowering.fill(DType::f16, 8);
+  const OpCost cost = c.lowering.take();
+  ASSERT_EQ(cost.steps.size(), 2U);
+  EXPECT_EQ(cost.steps[0].repeats, 28);
+  EXPECT_EQ(cost.steps[1].repeats, 1);
+}
+
+// A loop over input channels adds the sums of each round, and casts them after the last one.
+TEST(Lowering, AProductInALoopOverInputChannelsCastsItsSumsOnce) {
+  Chip c;
+  c.options.available_memory_proportion = 0.5;
+  c.options.float_partials = true;
+  Product p;
+  p.batch = 1472 * 64;
+  p.in = 1 << 14;
+  p.out = 16;
+  p.partials = DType::f32;
+  const Plan plan = c.lowering.product(p);
+  c.lowering.fill(DType::f16, 8);
+  const OpCost cost = c.lowering.take();
+  ASSERT_GT(plan.split.serial_in, 1);
+  const int64_t rounds = plan.split.serial_in * plan.split.serial_out;
+  const size_t count = cost.steps.size();
+  ASSERT_GE(count, 4U);
+  EXPECT_EQ(cost.steps[count - 1].repeats, 1);
+  const Superstep &cast = cost.steps[count - 2], &add = cost.steps[count - 3];
+  EXPECT_EQ(cast.what, "cast");
+  EXPECT_EQ(cast.compute, plan.cost.cast - 150);
+  EXPECT_EQ(cast.exchange_bytes, 0);
+  EXPECT_EQ(cast.tiles, plan.split.tiles());
+  EXPECT_EQ(cast.repeats, 1);
+  EXPECT_EQ(add.what, "add in place");
+  EXPECT_EQ(add.compute, plan.cost.add - 150);
+  EXPECT_EQ(add.exchange_bytes, 0);
+  EXPECT_EQ(add.tiles, plan.split.tiles());
+  EXPECT_EQ(add.repeats, rounds);
+}
+
 }  // namespace
 }  // namespace poprt::ipu
