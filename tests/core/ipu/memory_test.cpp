@@ -498,8 +498,8 @@ TEST(Memory, TheMessagesExplainWhatIsTooSmall) {
       "this operation needs 101 bytes of a tile for its own operands, results and temporary data; "
       "an operation is on one IPU, so more IPUs do not help it: make it smaller");
   EXPECT_EQ(out_of_memory(m, p), full);
-  ChipTensor view;  // of a, whose bytes count once
-  view.alias_of = 1;
+  ChipTensor view;  // of the weight, whose bytes count once
+  view.alias_of = 0;
   view.share = 1000;
   p.tensors.push_back(view);
   p.ops[0].inputs.push_back(p.tensors.size() - 1);
@@ -519,6 +519,40 @@ TEST(Memory, TheMessagesExplainWhatIsTooSmall) {
   m.largest.resize(1);
   all.resize(all.size() - 2);
   EXPECT_EQ(out_of_memory(m, p), all);
+}
+
+TEST(Memory, TheTenLargestTensorsOfTheBusiestTileAreListed) {
+  ChipProgram p;
+  ChipOp op;
+  for (size_t i = 0; i < 12; i++) {
+    p.tensors.push_back(tensor("w", TensorKind::weight, 100 + static_cast<int64_t>(i), 1472, 0, 0));
+    op.inputs.push_back(i);
+  }
+  p.ops.push_back(op);
+  const TileMemory m = memory_of(p, target_of("c600"), {})[0];
+  ASSERT_EQ(m.largest.size(), 10u);
+  EXPECT_EQ(m.largest[0].bytes, 111);
+  EXPECT_EQ(m.largest[9].bytes, 102);
+}
+
+TEST(Memory, ATensorOnAllTilesBeginsAtTheFirstOne) {
+  size_t elsewhere = 0;
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    EXPECT_EQ(first_tile(tensor(name, TensorKind::weight, 1, 100, 0, 0), 100), 0);
+    EXPECT_EQ(first_tile(tensor(name, TensorKind::weight, 1, 101, 0, 0), 100), 0);
+    elsewhere += first_tile(tensor(name, TensorKind::weight, 1, 99, 0, 0), 100) != 0;
+  }
+  EXPECT_GT(elsewhere, 2u);
+}
+
+TEST(Memory, AtLeastOneTileComputes) {
+  ChipOptions options;
+  options.num_io_tiles = 1472;
+  EXPECT_EQ(memory_of(chain(), target_of("c600"), options)[0].by_tile.size(), 1u);
+  options.num_io_tiles = 1471;
+  EXPECT_EQ(memory_of(chain(), target_of("c600"), options)[0].by_tile.size(), 1u);
+  options.num_io_tiles = 1470;
+  EXPECT_EQ(memory_of(chain(), target_of("c600"), options)[0].by_tile.size(), 2u);
 }
 
 }  // namespace
