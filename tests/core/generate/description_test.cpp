@@ -101,6 +101,19 @@ TEST(GenerationDescription, RefusesContradictionsToTheProgram) {
       {"shapes", {{3, 2}, {1, 1}}, "there is no shape for one token of each slot, or of one slot"},
       {"shapes", {{3, 1}, {1, 1}}, "the program has 3 variants for 2 shapes"},
       {"shapes", {{3, 1}, {1, 1}, {1, 64}}, "'input_ids' is s64[3,8], expected 64 elements"},
+      {"last", "", "there is no input 'last' for several tokens"},
+      {"ring", 0, "'ring' is 0, expected 1 to 63"},
+      {"ring", 64, "'ring' is 64, expected 1 to 63"},
+      {"valid_places", "", "the program has no input ''"},
+      {"valid_places", "none", "the program has no input 'none'"},
+      {"states", json::object(), "'states' is not a list"},
+      {"states", {1}, "a state is not [past, present]"},
+      {"states", json::array({json::array({"past_key_values.0.key"})}),
+       "a state is not [past, present]"},
+      {"states",
+       json::array({json::array({"past_key_values.0.key", "present.0.key"}),
+                    json::array({"past_key_values.0.value", "present.0.key"})}),
+       "state 'past_key_values.0.value' has the shapes [3,2,64,4] and [3,2,64,4], or occurs twice"},
       {"cache_precision", "int8",
        "cache 'past_key_values.0.key' has the shapes [3,2,64,4] and [3,2,64,4]"},
       {"cache_precision", "fp8",
@@ -152,6 +165,29 @@ std::string refusal_with_program(const std::string& kind, const generate::Genera
 size_t anchor_of(const std::vector<program::Anchor>& anchors, std::string_view name) {
   return static_cast<size_t>(std::ranges::find(anchors, name, &program::Anchor::name) -
                              anchors.begin());
+}
+
+// The other type has as many bits, so the program remains valid.
+TEST(GenerationDescription, RefusesAnchorsOfTypesThatItCannotConvert) {
+  const auto refusal = [](bool output, const std::string& name) {
+    return refusal_with_program("optimum", {64, 3, {8}}, [&](program::Program& p) {
+      auto& anchors = output ? p.outputs : p.inputs;
+      DType& type = anchors[anchor_of(anchors, name)].dtype;
+      type = dtype_bits(type) == 64 ? DType::u64 : dtype_bits(type) == 32 ? DType::u32 : DType::u8;
+    });
+  };
+  const json all = blob();
+  for (const char* key : {"input_ids", "last", "attention_mask", "position_ids", "position"}) {
+    const auto name = all.at(key).get<std::string>();
+    const std::string found = refusal(false, name);
+    EXPECT_TRUE(found.starts_with("blob 'poprt.generation': '" + name + "' is u")) << found;
+  }
+  const std::string logits = refusal(true, "logits");
+  EXPECT_TRUE(logits.starts_with("blob 'poprt.generation': 'logits' is u32")) << logits;
+  const std::string cache = "cache 'past_key_values.0.key' has the shapes";
+  for (const std::string& found :
+       {refusal(false, "past_key_values.0.key"), refusal(true, "present.0.key")})
+    EXPECT_NE(found.find(cache), std::string::npos) << found;
 }
 
 // The generator has a buffer of slots x vocabulary for the logits.
