@@ -27,13 +27,27 @@ public static class Client
         request.Headers[Length] = header.Length.ToString(CultureInfo.InvariantCulture);
         request.ServicePoint.Expect100Continue = false;
         using (Stream stream = request.GetRequestStream()) stream.Write(body, 0, body.Length);
-        using (WebResponse response = request.GetResponse())
+        using (WebResponse response = Answer(request))
         using (var answer = new MemoryStream())
         {
             response.GetResponseStream().CopyTo(answer);
             var scores = new float[n * Classes];
             Buffer.BlockCopy(answer.ToArray(), int.Parse(response.Headers[Length], CultureInfo.InvariantCulture), scores, 0, 4 * scores.Length);
             return scores;
+        }
+    }
+
+    /// <summary>Returns the answer. The message of an error is in the body of the server's answer.</summary>
+    static WebResponse Answer(WebRequest request)
+    {
+        try
+        {
+            return request.GetResponse();
+        }
+        catch (WebException e) when (e.Response != null)
+        {
+            using (var body = new StreamReader(e.Response.GetResponseStream()))
+                throw new InvalidOperationException((int)((HttpWebResponse)e.Response).StatusCode + ": " + body.ReadToEnd());
         }
     }
 

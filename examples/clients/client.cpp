@@ -1,9 +1,11 @@
 // Classifies digits with a server of the Open Inference Protocol, such as poprt_serve or Triton, by
 // gRPC:
 //
-//   client 127.0.0.1:8001 digits IMAGES.idx3-ubyte LABELS.idx1-ubyte
-//
-// protoc makes inference.pb.h and inference.grpc.pb.h from cli/serve/inference.proto.
+//   protoc --cpp_out=. --grpc_out=. --plugin=protoc-gen-grpc=$(which grpc_cpp_plugin)
+//       --proto_path=../../cli/serve inference.proto
+//   c++ -std=c++20 -I. client.cpp inference.pb.cc inference.grpc.pb.cc
+//       $(pkg-config --cflags --libs grpc++ protobuf) -o client
+//   ./client 127.0.0.1:8001 digits IMAGES.idx3-ubyte LABELS.idx1-ubyte
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
