@@ -353,7 +353,10 @@ void ServedModel::describe_open(const Json& open) {
                       ? std::string()
                       : dimensions[0].get<std::string>());
       for (size_t d = 0; d < spec.shape.size(); d++) {
-        if (dimensions[d].is_number()) continue;
+        if (dimensions[d].is_number()) {  // also of an output with other sizes that depend on data
+          spec.shape[d] = dimensions[d].get<int64_t>();
+          continue;
+        }
         spec.shape[d] = -1;
         spec.limit[d] = kAnySize;
         knows_outputs_ = knows_outputs_ && dimensions[d].is_string();

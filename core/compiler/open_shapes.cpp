@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "compiler/fix_shapes.h"
+#include "compiler/flow/specialize.h"
 #include "compiler/fuse_graphs.h"
 #include "compiler/outputs.h"
 #include "ops/op.h"
@@ -100,20 +101,39 @@ std::unique_ptr<ir::Graph> converted_at_small_sizes(const ir::Graph& graph,
   return nullptr;
 }
 
-// Copies the element types of the converted graph. Returns false if it has other names or ranks of
-// inputs or outputs, so that the open sizes may have another meaning.
+// Whether the value is an output NAME:shape that specialize() adds for an output of `anchors`.
+bool is_real_size(const ir::Value& v, const std::vector<OpenAnchor>& anchors) {
+  const std::string& name = v.name();
+  if (!name.ends_with(kShapeSuffix)) return false;
+  const auto of = std::string_view(name).substr(0, name.size() - kShapeSuffix.size());
+  return std::ranges::find(anchors, of, &OpenAnchor::name) != anchors.end();
+}
+
+// Copies the element types of the converted graph, and adds its outputs with the real sizes of
+// other outputs. Returns false if it has other names or ranks of inputs or outputs, so that the
+// open sizes may have another meaning.
 bool take_types(const ir::Graph& converted, program::OpenShapes& shapes) {
   const auto take = [](const std::vector<ir::Value*>& values, std::vector<OpenAnchor>& anchors) {
-    if (values.size() != anchors.size()) return false;
-    for (size_t i = 0; i < values.size(); i++) {
+    if (values.size() < anchors.size()) return false;
+    for (size_t i = 0; i < anchors.size(); i++) {
       const ir::Value& v = *values[i];
       if (v.name() != anchors[i].name || v.type.shape.size() != anchors[i].shape.size())
         return false;
       anchors[i].dtype = v.dtype();
     }
+    for (size_t i = anchors.size(); i < values.size(); i++) {
+      const ir::Value& v = *values[i];
+      if (!is_real_size(v, anchors)) return false;
+      anchors.push_back(
+          {v.name(), v.dtype(), v.shape(), std::vector<std::string>(v.shape().size())});
+    }
     return true;
   };
-  return take(converted.inputs(), shapes.inputs) && take(converted.outputs(), shapes.outputs);
+  program::OpenShapes taken = shapes;
+  if (!take(converted.inputs(), taken.inputs) || !take(converted.outputs(), taken.outputs))
+    return false;
+  shapes = std::move(taken);
+  return true;
 }
 
 }  // namespace
@@ -142,9 +162,11 @@ std::optional<OpenModel> open_model(const ir::Graph& graph, const DriverOptions&
     if (!v->type.has_shape || dtype_bits(v->dtype()) == 0) return std::nullopt;
     model.shapes.outputs.push_back(describe_output(*v, sizes));
   }
-  if (may_change_types(options)) {
+  const bool other_types = may_change_types(options);
+  if (other_types || may_have_real_sizes(*copy)) {
     const auto converted = converted_at_small_sizes(*copy, options);
-    if (!converted || !take_types(*converted, model.shapes)) return std::nullopt;
+    const bool taken = converted && take_types(*converted, model.shapes);
+    if (!taken && other_types) return std::nullopt;
   }
   const auto fixed = graph.clone();
   Options own = options;

@@ -17,9 +17,10 @@ struct OpenModel {
 
 // Returns nothing if no size of an input is open, or if the sizes of a request cannot determine an
 // executable: for a fused model, inputs of unknown rank, sequences and optionals, and outputs of
-// unknown rank or of text. If options may change the types of inputs and outputs, a copy of the
-// graph is converted at small sizes to find these types. Returns nothing if no such size is
-// possible, or if the conversion changes names or ranks. Throws like select_outputs(),
+// unknown rank or of text. If options may change the types of inputs and outputs, or if sizes of
+// outputs may depend on data, a copy of the graph is converted at small sizes to find these types
+// and the outputs NAME:shape (flow/specialize.h). In the first case, returns nothing if no such
+// size is possible, or if the conversion changes names or ranks. Throws like select_outputs(),
 // change_outputs() and fix_shapes(), and unimplemented for an input of text and for an operator
 // that is not supported.
 std::optional<OpenModel> open_model(const ir::Graph& graph, const DriverOptions& options);

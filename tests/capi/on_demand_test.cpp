@@ -155,6 +155,36 @@ TEST_F(OnDemand, AnOnnxFileWithOpenSizesRunsAnyShape) {
       "invalid_argument: input 'x': 48 bytes do not determine its shape: give the shape, too");
 }
 
+// y [2, k] of x [n, 2]: the indices of the elements that are not zero.
+TEST_F(OnDemand, OutputsHaveSizesThatDependOnData) {
+  const std::string model =
+      onnx({{"NonZero", {"x"}, "y"}}, {{"x", 1, {-1, 2}}}, {{"y", 7, {2, -1}}});
+  for (const int64_t ahead : {0, 3}) {
+    poprt_compile_options o = options();
+    o.batch_size = ahead;
+    const Runner runner = runner_of(load(write(model), o));
+    for (const int64_t rows : {3, 2, 5, 3})
+      for (const int64_t set : {1, 0, 2}) {
+        std::vector<float> values(static_cast<size_t>(rows) * 2, 0.0f);
+        for (int64_t i = 0; i < set; i++) values[static_cast<size_t>(2 * i + 1)] = 1;
+        const Shape shape{rows, 2};
+        const poprt_tensor in{"x", 0, values.data(), 0, POPRT_DTYPE_F32, 0, shape.data(), 2};
+        poprt_outputs* outputs = nullptr;
+        ASSERT_EQ(message_for(poprt_runner_run(runner.get(), &in, 1, &outputs)), "ok");
+        ASSERT_EQ(poprt_outputs_count(outputs), 1u) << "the output y:shape is removed";
+        const poprt_tensor* y = poprt_outputs_at(outputs, 0);
+        ASSERT_EQ(y->rank, 2u);
+        EXPECT_EQ(y->shape[0], 2);
+        ASSERT_EQ(y->shape[1], set) << rows;
+        for (int64_t i = 0; i < set; i++) {
+          EXPECT_EQ(static_cast<const int64_t*>(y->data)[i], i);
+          EXPECT_EQ(static_cast<const int64_t*>(y->data)[set + i], 1);
+        }
+        poprt_outputs_free(outputs);
+      }
+  }
+}
+
 // The shapes of requests are compiled in the precision of the runner, whether one was compiled
 // ahead or not.
 TEST_F(OnDemand, ThePrecisionOfARunnerIsThatOfAllShapes) {

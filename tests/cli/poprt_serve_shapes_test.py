@@ -123,6 +123,24 @@ class Shapes(unittest.TestCase):
             for row in range(rows):
                 self.assertAlmostEqual(sum(values[rows * row:rows * (row + 1)]), 1, delta=1e-5)
 
+    def test_outputs_have_sizes_that_depend_on_data(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, size in (("named", "n"), ("fixed", 3)):  # the second one has one shape
+                with open(os.path.join(folder, name + ".onnx"), "wb") as file:
+                    file.write(onnx_model([("NonZero", ["x"], "places"), ("Relu", ["x"], "y")], {"x": [size, 2]},
+                                          {"places": (7, [2, None]), "y": [size, 2]}))
+            for options in ([], ["--warm_up", "named/x=3,2"], ["--compile_option", "batch_size=3", "--compile_option", "batch_axis=0"]):
+                with serving(folder, "--compile", *options) as (port, _, _):
+                    self.assertEqual([tensor["shape"] for tensor in call(port, "/v2/models/named")[1]["outputs"]], [[2, -1], [-1, 2]])
+                    for rows, data, places in ((3, [0, 1, 2, 0, 0, 0], [0, 1, 1, 0]), (3, [0] * 6, []), (1, [5, 6], [0, 0, 0, 1]),
+                                               (4, [0] * 7 + [1], [3, 1])):
+                        for model in ("named", "fixed") if rows == 3 else ("named",):
+                            status, answer = self.infer(model, {"inputs": [{"name": "x", "shape": [rows, 2], "datatype": "FP32",
+                                                                           "data": data}]}, port)
+                            self.assertEqual(status, 200, (options, model, answer))
+                            self.assertEqual([(tensor["name"], tensor["shape"], tensor["data"]) for tensor in answer["outputs"]],
+                                             [("places", [2, len(places) // 2], places), ("y", [rows, 2], data)])
+
     def test_a_request_that_no_shape_fits_is_refused(self):
         for shape in ([3, 8, 8, 1], [3, 64], [0, 1, 8, 8], []):
             count = 1

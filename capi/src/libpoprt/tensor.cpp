@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "guard.h"
 #include "request_options.h"
+#include "runtime/runner/shape_runner.h"
 #include "runtime/session/anchor_lookup.h"
 #include "runtime/session/tensor_check.h"
 #include "struct_size.h"
@@ -109,12 +110,14 @@ std::unique_ptr<poprt_outputs> allocate(const runtime::BaseRunner& runner,
   auto made = std::make_unique<poprt_outputs>();
   const auto& descs = runner.execute_outputs();
   made->shapes = runner.output_shapes(inputs);
+  // A request of any shape is one run of the model that was compiled at this shape.
+  const bool own_shape = dynamic_cast<const runtime::ShapeRunner*>(&runner) != nullptr;
   for (const auto& d : descs) made->names.push_back(d.anchor.name);
   made->memory.resize(descs.size());
   for (const size_t i : runner.outputs_of(inputs)) {
     const DType dtype = descs[i].anchor.dtype;
     const Shape& shape = made->shapes[i];
-    made->one_batch = made->one_batch && shape == descs[i].anchor.shape;
+    made->one_batch = made->one_batch && (own_shape || shape == descs[i].anchor.shape);
     const uint64_t bytes = dtype_bytes(dtype, element_count(shape));
     made->memory[i] = runtime::TensorMemory(bytes);
     made->tensors.push_back({made->names[i].c_str(), i, made->memory[i].data(), bytes,

@@ -209,6 +209,8 @@ void number_states(Graph& graph, int64_t& next) {
 
 }  // namespace
 
+bool may_have_real_sizes(const Graph& graph) { return Specializer::has_work(graph); }
+
 bool specialize(Graph& graph, const Options& options, const DeclaredTypes& declared) {
   int64_t states = 0;
   number_states(graph, states);

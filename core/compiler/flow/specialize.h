@@ -31,6 +31,10 @@ namespace poprt::compiler {
 
 inline constexpr std::string_view kShapeSuffix = ":shape";
 
+// Whether the graph contains something that specialize() removes, so that an output may have a size
+// that depends on data. Shapes need not be known.
+bool may_have_real_sizes(const ir::Graph& graph);
+
 // Replaces graph inputs that are sequences or optionals (poprt.ContainerInput nodes of the
 // importer) by tensor inputs. Throws invalid_argument if a length is unknown.
 void expand_containers(ir::Graph& graph, const Options& options);

@@ -27,10 +27,31 @@ TEST(OpenModel, NamesTheSizesThatRequestsDecide) {
   EXPECT_EQ(s.inputs[0].names, (std::vector<std::string>{"N", ""}));
   EXPECT_EQ(s.inputs[1].names, (std::vector<std::string>{"N", "m:1"}));
   EXPECT_EQ(s.inputs[1].dtype, DType::s32);
-  ASSERT_EQ(s.outputs.size(), 2u);
+  ASSERT_EQ(s.outputs.size(), 3u);
   EXPECT_EQ(s.outputs[0].names, (std::vector<std::string>{"N", ""}));
   EXPECT_EQ(s.outputs[1].shape, (Shape{2, kOpen}));
   EXPECT_EQ(s.outputs[1].names, (std::vector<std::string>{"", ""})) << "it depends on data";
+  EXPECT_EQ(s.outputs[2].name, "z:shape") << "every compiled shape has this output";
+  EXPECT_EQ(s.outputs[2].dtype, DType::s64);
+  EXPECT_EQ(s.outputs[2].shape, (Shape{2}));
+}
+
+TEST(OpenModel, OptionsThatChangeTypesKeepSizesThatDependOnData) {
+  DriverOptions options;
+  options.precision = Precision::fp16;
+  const auto model = describe(kNetwork, options);
+  ASSERT_TRUE(model);
+  ASSERT_EQ(model->shapes.outputs.size(), 3u);
+  EXPECT_EQ(model->shapes.outputs[0].dtype, DType::f16);
+  EXPECT_EQ(model->shapes.outputs[2].name, "z:shape");
+}
+
+TEST(OpenModel, ASizeThatOnlyShapesDecideHasNoOutput) {
+  const auto model = describe(
+      "input %x : f32[N,4]\n%y = Concat(%x, %x) {axis = 0}\n%z = NonZero(%x)\noutput %y\n");
+  ASSERT_TRUE(model);
+  ASSERT_EQ(model->shapes.outputs.size(), 1u);
+  EXPECT_EQ(model->shapes.outputs[0].shape, (Shape{kOpen, 4}));
 }
 
 TEST(OpenModel, ASizeOfZeroIsFixed) {
