@@ -1,6 +1,7 @@
 // poprt_serve: serves PopEF and ONNX files by the Open Inference Protocol over HTTP and gRPC.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -13,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/arguments.h"
@@ -170,7 +172,44 @@ void add_limits(Command& app, Settings& s) {
       ->capture_default_str();
 }
 
+// Refuses options that have no effect with the other ones.
+void check_effects(const Settings& s) {
+  if (s.repository.compile) return;
+  const std::pair<const char*, bool> given[] = {
+      {"--compile_option", !s.compile_options.empty()},
+      {"--warm_up", !s.warm_up.empty()},
+      {"--max_shapes", s.repository.max_shapes != 0},
+      {"--max_shape_mib", s.repository.max_shape_mib != 0},
+      {"--slots", s.repository.slots != 0},
+      {"--max_length", s.repository.max_length != 0},
+  };
+  for (const auto& [name, is_given] : given)
+    if (is_given)
+      throw Usage(std::string(name) +
+                  " needs --compile: it is for models that the server compiles");
+}
+
+// Warns about options that have no effect on the models of the repository.
+void warn_about_effects(const RepositoryOptions& options, const ModelRepository& repository) {
+  const auto warn = [](const char* names, const char* models) {
+    std::fprintf(stderr, "poprt_serve: warning: %s has no effect: the repository has no %s\n",
+                 names, models);
+  };
+  const LoadedKinds kinds = repository.kinds();
+  const bool for_onnx = std::ranges::any_of(options.compile_options,
+                                            [](const auto& o) { return o.first != "shapes"; });
+  if (for_onnx && !kinds.onnx) warn("--compile_option", "ONNX model that the server compiles");
+  if (options.slots && !kinds.compiled_generator)
+    warn("--slots", "generator that the server compiles");
+  if (options.max_length && !kinds.compiled_generator)
+    warn("--max_length", "generator that the server compiles");
+  if (kinds.any_shape || kinds.failed) return;
+  if (options.max_shapes) warn("--max_shapes", "model whose shapes are compiled on demand");
+  if (options.max_shape_mib) warn("--max_shape_mib", "model whose shapes are compiled on demand");
+}
+
 void complete(Settings& s) {
+  check_effects(s);
   s.repository.batch_wait_ns = static_cast<int64_t>(s.batch_wait_ms * 1e6);
   s.server.limits.request_ns = static_cast<int64_t>(s.request_timeout_ms * 1e6);
   s.server.limits.connections = static_cast<unsigned>(s.max_connections);
@@ -178,8 +217,6 @@ void complete(Settings& s) {
   s.server.limits.bodies_bytes = s.max_bodies_mib << 20;
   s.server.limits.json_bytes = s.max_json_mib << 20;
   s.server.limits.header_bytes = s.max_header_kib << 10;
-  if (!s.compile_options.empty() && !s.repository.compile)
-    throw Usage("--compile_option needs --compile");
   for (const std::string& option : s.compile_options) {
     const size_t equal = option.find('=');
     if (equal == std::string::npos)
@@ -316,6 +353,7 @@ void serve(Settings& settings) {
   for (const ModelStatus& status : repository.index())
     std::fprintf(stderr, "poprt_serve: model '%s': %s%s%s\n", status.name.c_str(),
                  status.state.c_str(), status.reason.empty() ? "" : ": ", status.reason.c_str());
+  if (loaded) warn_about_effects(settings.repository, repository);
   const auto place = [&](bool runs, int port) {
     return runs ? address_and_port(options.address, port) : std::string("off");
   };

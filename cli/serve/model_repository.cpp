@@ -191,7 +191,10 @@ void ModelRepository::load(const std::string& name, bool only_if_loaded) {
     load.file = place.file;
     load.compile = options_.compile;
     load.compile_options = options_.compile_options;
+    if (serving::find_files(place.folder, load).front().ends_with(".onnx"))
+      note_kind(&LoadedKinds::onnx);
     serving::ServedModel model(place.folder, load);
+    if (model.kind() == serving::Kind::open) note_kind(&LoadedKinds::any_shape);
     poprt_runner_options options = {};
     options.struct_size = sizeof options;
     options.threads = options_.threads;
@@ -212,6 +215,7 @@ void ModelRepository::load(const std::string& name, bool only_if_loaded) {
     Entry& entry = entries_[name];
     if (entry.unloads == unloads) entry.reason = e.what();
     entry.failed_stamp = may_pass(e) ? "" : stamp;
+    kinds_.failed = true;
     throw;
   }
 }
@@ -223,6 +227,7 @@ void ModelRepository::load_generator(const std::string& name, const Place& place
   if (!compiled && !options_.compile)
     throw Error(POPRT_UNIMPLEMENTED,
                 "'" + path + "' must be compiled, and compiling is not allowed; see --compile");
+  if (!compiled) note_kind(&LoadedKinds::compiled_generator);
   if (!compiled && !options_.compile_options.empty())
     throw Error(POPRT_INVALID_ARGUMENT, "--compile_option has no effect on generators");
   poprt_generator_options options = {};
@@ -349,6 +354,16 @@ std::vector<ModelStatus> ModelRepository::index() const {
                    : entry.generator ? entry.generator->note
                                      : entry.reason});
   return all;
+}
+
+void ModelRepository::note_kind(bool LoadedKinds::* kind) {
+  const std::lock_guard lock(mutex_);
+  kinds_.*kind = true;
+}
+
+LoadedKinds ModelRepository::kinds() const {
+  const std::lock_guard lock(mutex_);
+  return kinds_;
 }
 
 bool ModelRepository::ready() const {

@@ -36,6 +36,14 @@ struct ModelStatus {
   std::string reason;  // why it is not available, or the note of a model that is ready
 };
 
+// Which kinds of models were loaded, so that options for them have an effect.
+struct LoadedKinds {
+  bool onnx = false;                // ONNX models that are compiled, also if their load failed
+  bool compiled_generator = false;  // also if its load failed
+  bool any_shape = false;           // models whose shapes are compiled on demand
+  bool failed = false;              // models of an unknown kind, whose load failed
+};
+
 // Thread-safe.
 class ModelRepository {
  public:
@@ -73,6 +81,7 @@ class ModelRepository {
   // Throws Error (not_found, unavailable) unless a model or generator is loaded.
   void check_ready(const std::string& name, const std::string& version) const;
   std::vector<ModelStatus> index() const;
+  LoadedKinds kinds() const;
   // Whether every wanted model is ready: one that load_all() or load() was called for, and that was
   // not unloaded since then. False if no model was ever wanted.
   bool ready() const;
@@ -100,6 +109,7 @@ class ModelRepository {
   std::vector<std::string> names() const;
   std::vector<std::string> files_of(const Place& place) const;
   std::string stamp_of(const std::string& name) const;
+  void note_kind(bool LoadedKinds::* kind);
   void load(const std::string& name, bool only_if_loaded);
   void load_generator(const std::string& name, const Place& place, const std::string& path,
                       const std::string& stamp, uint64_t unloads);
@@ -115,6 +125,7 @@ class ModelRepository {
   std::mutex load_mutex_;  // one load at a time
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;      // guarded by mutex_
+  LoadedKinds kinds_;                         // guarded by mutex_
   std::function<void(bool ready)> listener_;  // guarded by mutex_
 };
 

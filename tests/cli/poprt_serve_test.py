@@ -515,7 +515,9 @@ class Repository(ServeTest):
                              *((["models", option, value], f"'{value}'") for value in ("1e19", "1e30", "inf", "nan")
                                for option in ("--request_timeout_ms", "--batch_wait_ms", "--drain_seconds", "--poll_seconds")),
                              (["models", "--compile", "--compile_option", "fp16"], "NAME=VALUE"),
-                             (["models", "--compile_option", "precision=fp16"], "needs --compile")):
+                             *((["models", option, value], f"{option} needs --compile") for option, value in
+                               (("--compile_option", "precision=fp16"), ("--warm_up", "m/x=1"), ("--max_shapes", "2"), ("--max_shape_mib", "2"),
+                                ("--slots", "2"), ("--max_length", "64")))):
             result = run_serve(*words)
             self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1), result.stderr)
             self.assertTrue(result.stderr.startswith("poprt_serve: "), result.stderr)
@@ -526,6 +528,21 @@ class Repository(ServeTest):
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
         for part in ("Usage: poprt_serve [OPTIONS] REPOSITORY", "Examples:", "Network:", "Limits:", "--drain_seconds"):
             self.assertIn(part, text)
+
+    def test_options_without_an_effect_on_the_repository_are_reported(self):
+        folder = os.path.join(self.folder, "effects")
+        os.makedirs(folder)
+        shutil.copy(os.path.join(self.repository, "digits.popef"), folder)
+        options = {"--compile_option": "precision=fp16", "--slots": "2", "--max_length": "64", "--max_shapes": "2", "--max_shape_mib": "64"}
+        given = [word for option in options.items() for word in option]
+        with serving(folder, "--compile", *given) as (_, _, process):
+            warned = [line for line in process.started if line.startswith("poprt_serve: warning: ")]
+            self.assertEqual([line.split()[2] for line in warned], list(options))
+            self.assertRegex(warned[0], "has no effect: the repository has no ONNX model that the server compiles")
+        shutil.copy(DIGITS, os.path.join(folder, "onnx.onnx"))
+        shutil.copytree(os.path.join(GENERATION, "genai"), os.path.join(folder, "text", "1"))
+        with serving(folder, "--compile", *given) as (_, _, process):  # the generator refuses --compile_option
+            self.assertFalse([line for line in process.started if "warning" in line], process.started)
 
     def test_folder_without_models_is_refused(self):
         printed = subprocess.run([SERVE, self.folder + "/none", "--http_port", "0", "--grpc_port", "0"], capture_output=True,

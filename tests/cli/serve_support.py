@@ -24,7 +24,7 @@ def compiled(onnx, path, *options):
 
 @contextlib.contextmanager
 def serving(repository, *options):
-    """A running server: its HTTP and gRPC ports and its process."""
+    """A running server: its HTTP and gRPC ports and its process, whose `started` has the lines of its start."""
     process = subprocess.Popen([SERVE, repository, "--http_port", "0", "--grpc_port", "0", "--threads", "1", *options],
                                stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     try:
@@ -34,6 +34,7 @@ def serving(repository, *options):
             assert line, f"the server ended: {lines}"
             lines.append(line)
         http, grpc_port = re.findall(r":(\d+)(?:,|$)", lines[-1].strip())
+        process.started = lines
         yield int(http), int(grpc_port), process
     finally:
         if process.poll() is None:
