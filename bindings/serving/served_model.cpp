@@ -117,9 +117,9 @@ Executable open_with_source(const std::string& file) {
   return Executable(executable);
 }
 
-Executable load_onnx(const std::string& file, const LoadOptions& options) {
-  poprt_executable* executable = nullptr;
-  std::vector<poprt_option> by_name;
+// The options for the compiler, which refer to `options`. `by_name` keeps the list of them.
+poprt_compile_options compile_options_of(const LoadOptions& options,
+                                         std::vector<poprt_option>& by_name) {
   poprt_compile_options compile = {};
   compile.struct_size = sizeof compile;
   for (const auto& [name, value] : options.compile_options)
@@ -129,6 +129,13 @@ Executable load_onnx(const std::string& file, const LoadOptions& options) {
       by_name.push_back({name.c_str(), value.c_str()});
   compile.options = by_name.data();
   compile.option_count = by_name.size();
+  return compile;
+}
+
+Executable load_onnx(const std::string& file, const LoadOptions& options) {
+  poprt_executable* executable = nullptr;
+  std::vector<poprt_option> by_name;
+  const poprt_compile_options compile = compile_options_of(options, by_name);
   check(poprt_executable_load(file.c_str(), &compile, &executable));
   return Executable(executable);
 }
@@ -217,6 +224,16 @@ std::string option_of(const LoadOptions& options, const std::string& name) {
   for (const auto& [given, value] : options.compile_options)
     if (given == name) return value;
   return {};
+}
+
+void check_compile_options(const LoadOptions& options) {
+  std::vector<poprt_option> by_name;
+  poprt_compile_options compile = compile_options_of(options, by_name);
+  // A compiler does not have this value, which is for functions that load a model.
+  if (compile.shapes && std::string_view(compile.shapes) == "on_demand") compile.shapes = nullptr;
+  poprt_compiler* made = nullptr;
+  check(poprt_compiler_create(&compile, &made));
+  poprt_compiler_free(made);
 }
 
 std::string shape_text(const std::vector<int64_t>& shape) {

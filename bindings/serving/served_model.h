@@ -54,6 +54,10 @@ poprt_dtype datatype_of(const std::string& name);
 // The value of an option, or "".
 std::string option_of(const LoadOptions& options, const std::string& name);
 
+// Throws Error (invalid_argument) for an unknown option or value, and the other errors of
+// poprt_compiler_create.
+void check_compile_options(const LoadOptions& options);
+
 // Returns a text such as "[2,-1,8]".
 std::string shape_text(const std::vector<int64_t>& shape);
 

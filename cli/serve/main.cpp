@@ -189,6 +189,19 @@ void check_effects(const Settings& s) {
                   " needs --compile: it is for models that the server compiles");
 }
 
+void check_compile_options(const Settings& s) {
+  if (s.repository.compile_options.empty()) return;
+  poprt::serving::LoadOptions load;
+  load.compile_options = s.repository.compile_options;
+  try {
+    poprt::serving::check_compile_options(load);
+  } catch (const Error& e) {
+    if (e.code() != POPRT_INVALID_ARGUMENT) throw;
+    throw Usage("--compile_option: " + std::string(e.what()) +
+                " (poprt --help-all lists the options)");
+  }
+}
+
 // Warns about options that have no effect on the models of the repository.
 void warn_about_effects(const RepositoryOptions& options, const ModelRepository& repository) {
   const auto warn = [](const char* names, const char* models) {
@@ -223,6 +236,7 @@ void complete(Settings& s) {
       throw Usage("--compile_option: expected NAME=VALUE, found '" + option + "'");
     s.repository.compile_options.emplace_back(option.substr(0, equal), option.substr(equal + 1));
   }
+  check_compile_options(s);
   for (const std::string& option : s.warm_up) {
     const size_t slash = option.find('/'), equal = option.rfind('=');
     if (slash == 0 || slash == std::string::npos || equal == std::string::npos || equal < slash + 2)
