@@ -174,6 +174,10 @@ void add_limits(Command& app, Settings& s) {
 
 // Refuses options that have no effect with the other ones.
 void check_effects(const Settings& s) {
+  if (s.http_port == -1 && s.grpc_port == -1)
+    throw Usage(
+        "--http_port and --grpc_port are both -1, so that no client could connect; give one of "
+        "them a port");
   if (s.repository.compile) return;
   const std::pair<const char*, bool> given[] = {
       {"--compile_option", !s.compile_options.empty()},

@@ -518,6 +518,7 @@ class Repository(ServeTest):
                              *((["models", option, value], f"{option} needs --compile") for option, value in
                                (("--compile_option", "precision=fp16"), ("--warm_up", "m/x=1"), ("--max_shapes", "2"), ("--max_shape_mib", "2"),
                                 ("--slots", "2"), ("--max_length", "64"))),
+                             (["models", "--http_port", "-1", "--grpc_port", "-1"], "no client could connect"),
                              *((["models", "--compile", "--compile_option", option], fact) for option, fact in
                                (("nope=1", "--compile_option: there is no option 'nope'"), ("batch_sze=3", "did you mean 'batch_size'?"),
                                 ("batch_size=x", "found 'x'"), ("shapes=none", "'none'"), ("output=x", "option of the command poprt")))):
