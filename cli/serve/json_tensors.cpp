@@ -172,8 +172,13 @@ bool is_infinite(T) {
   return false;  // number() has refused it
 }
 
+[[noreturn]] void refuse_number(const Json& value, const InputTensor& input) {
+  refuse("input " + in_quotes(input.name) + " has the value " + cut(shown(value)) + ", which " +
+         serving::datatype_name(input.dtype) + " does not have");
+}
+
 template <class T>
-T number(const Json& value, const std::string& name) {
+T number(const Json& value, const InputTensor& input) {
   if constexpr (std::is_integral_v<T>) {
     if (value.is_boolean()) return static_cast<T>(value.get<bool>());
     if (value.is_number_unsigned() && value.get<uint64_t>() <= std::numeric_limits<T>::max())
@@ -185,25 +190,59 @@ T number(const Json& value, const std::string& name) {
     const double wide = value.get<double>();
     if (std::abs(wide) <= static_cast<double>(std::numeric_limits<T>::max())) return value.get<T>();
   }
-  refuse("input " + in_quotes(name) + " has the value " + cut(shown(value)) +
-         ", which its type does not have");
+  refuse_number(value, input);
+}
+
+// The lengths of nested arrays at each depth.
+struct Nesting {
+  std::vector<int64_t> lengths;
+  size_t depth_of_numbers = 0;  // 0: unknown
+};
+
+// Refuses arrays of different lengths at one depth. `depth` is that of `data`, from 0.
+void read_nesting(const Json& data, const InputTensor& input, size_t depth, Nesting& to) {
+  const auto size = static_cast<int64_t>(data.size());
+  if (depth == to.lengths.size()) to.lengths.push_back(size);
+  if (to.lengths[depth] != size)
+    refuse("input " + in_quotes(input.name) + ": 'data' has arrays with " +
+           std::to_string(to.lengths[depth]) + " and with " + std::to_string(size) +
+           " elements at one depth; expected arrays of one length, or one array of all numbers");
+  for (const Json& value : data) {
+    if (value.is_array()) {
+      read_nesting(value, input, depth + 1, to);
+      continue;
+    }
+    if (to.depth_of_numbers == 0) to.depth_of_numbers = depth + 1;
+    if (to.depth_of_numbers != depth + 1 || to.lengths.size() > depth + 1)
+      refuse("input " + in_quotes(input.name) + ": 'data' has a number next to an array");
+  }
+}
+
+// Refuses nested arrays whose values in order would have other places than the client wrote.
+// Arrays that are not as deep as the shape only need the number of its values.
+void check_nesting(const Json& data, const InputTensor& input) {
+  Nesting nesting;
+  read_nesting(data, input, 0, nesting);
+  const auto& lengths = nesting.lengths;
+  if (lengths.size() > 1 && lengths.size() == input.shape.size() && lengths != input.shape)
+    refuse("input " + in_quotes(input.name) + ": 'data' has arrays of shape " +
+           serving::shape_text(lengths) + "; expected " + serving::shape_text(input.shape) +
+           ", or one array of all numbers");
 }
 
 // Appends the numbers of nested arrays in order.
 template <class T, class Convert>
-void flatten(const Json& data, const std::string& name, std::vector<char>& bytes, size_t limit,
+void flatten(const Json& data, const InputTensor& input, std::vector<char>& bytes, size_t limit,
              Convert convert) {
   for (const Json& value : data) {
     if (value.is_array()) {
-      flatten<T>(value, name, bytes, limit, convert);
+      flatten<T>(value, input, bytes, limit, convert);
       continue;
     }
-    const auto item = convert(number<T>(value, name));
-    if (is_infinite(item))
-      refuse("input " + in_quotes(name) + " has the value " + cut(shown(value)) +
-             ", which its type does not have");
+    const auto item = convert(number<T>(value, input));
+    if (is_infinite(item)) refuse_number(value, input);
     if (bytes.size() + sizeof item > limit)
-      refuse("input " + in_quotes(name) + " has more values than its shape");
+      refuse("input " + in_quotes(input.name) + " has more values than its shape");
     const char* const from = reinterpret_cast<const char*>(&item);
     bytes.insert(bytes.end(), from, from + sizeof item);
   }
@@ -212,25 +251,27 @@ void flatten(const Json& data, const std::string& name, std::vector<char>& bytes
 std::vector<char> dense(const Json& data, const InputTensor& input, size_t bytes) {
   std::vector<char> dense;
   const auto same = [](auto value) { return value; };
-  const std::string& name = input.name;
   switch (input.dtype) {
     case POPRT_DTYPE_BOOL: {
-      const auto truth = [](uint8_t value) { return static_cast<uint8_t>(value != 0); };
-      flatten<uint8_t>(data, name, dense, bytes, truth);
+      const auto truth = [&](uint8_t value) {
+        if (value > 1) refuse_number(value, input);
+        return value;
+      };
+      flatten<uint8_t>(data, input, dense, bytes, truth);
       break;
     }
-    case POPRT_DTYPE_U8: flatten<uint8_t>(data, name, dense, bytes, same); break;
-    case POPRT_DTYPE_U16: flatten<uint16_t>(data, name, dense, bytes, same); break;
-    case POPRT_DTYPE_U32: flatten<uint32_t>(data, name, dense, bytes, same); break;
-    case POPRT_DTYPE_U64: flatten<uint64_t>(data, name, dense, bytes, same); break;
-    case POPRT_DTYPE_S8: flatten<int8_t>(data, name, dense, bytes, same); break;
-    case POPRT_DTYPE_S16: flatten<int16_t>(data, name, dense, bytes, same); break;
-    case POPRT_DTYPE_S32: flatten<int32_t>(data, name, dense, bytes, same); break;
-    case POPRT_DTYPE_S64: flatten<int64_t>(data, name, dense, bytes, same); break;
-    case POPRT_DTYPE_F32: flatten<float>(data, name, dense, bytes, same); break;
-    case POPRT_DTYPE_F64: flatten<double>(data, name, dense, bytes, same); break;
-    case POPRT_DTYPE_BF16: flatten<double>(data, name, dense, bytes, to_bfloat16); break;
-    default: flatten<double>(data, name, dense, bytes, to_half);
+    case POPRT_DTYPE_U8: flatten<uint8_t>(data, input, dense, bytes, same); break;
+    case POPRT_DTYPE_U16: flatten<uint16_t>(data, input, dense, bytes, same); break;
+    case POPRT_DTYPE_U32: flatten<uint32_t>(data, input, dense, bytes, same); break;
+    case POPRT_DTYPE_U64: flatten<uint64_t>(data, input, dense, bytes, same); break;
+    case POPRT_DTYPE_S8: flatten<int8_t>(data, input, dense, bytes, same); break;
+    case POPRT_DTYPE_S16: flatten<int16_t>(data, input, dense, bytes, same); break;
+    case POPRT_DTYPE_S32: flatten<int32_t>(data, input, dense, bytes, same); break;
+    case POPRT_DTYPE_S64: flatten<int64_t>(data, input, dense, bytes, same); break;
+    case POPRT_DTYPE_F32: flatten<float>(data, input, dense, bytes, same); break;
+    case POPRT_DTYPE_F64: flatten<double>(data, input, dense, bytes, same); break;
+    case POPRT_DTYPE_BF16: flatten<double>(data, input, dense, bytes, to_bfloat16); break;
+    default: flatten<double>(data, input, dense, bytes, to_half);
   }
   return dense;
 }
@@ -311,6 +352,7 @@ void parse_input(const Json& given, JsonRequest& request, size_t& at) {
   } else {
     if (data == given.end() || !data->is_array())
       refuse(where + "there are no 'data'; expected an array, or the parameter binary_data_size");
+    check_nesting(*data, input);
     request.converted.push_back(dense(*data, input, bytes));
     input.data = request.converted.back().data();
     input.bytes = request.converted.back().size();

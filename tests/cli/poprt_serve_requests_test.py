@@ -290,7 +290,7 @@ class OddRequests(Base):
                     status, answer = call(port, f"/v2/models/{name}/infer", request)
                     if expected is None:
                         self.assertEqual(status, 400, (name, given, answer))
-                        self.assertIn("which its type does not have", answer["error"])
+                        self.assertIn(f"which {name} does not have", answer["error"])
                     else:
                         self.assertEqual(status, 200, (name, given, answer))
                         self.assertEqual(answer["outputs"][0]["data"], [expected], (name, given))

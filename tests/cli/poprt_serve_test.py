@@ -142,8 +142,16 @@ class Http(ServeTest):
         refused(with_input(shape=[1, 8, 8, 1]), "[1,8,8,1]")
         refused(with_input(shape=[1 << 39, 1 << 39, 1 << 39, 8]), "is not possible")
         refused(with_input(shape=[-1]), "size of -1, which is not possible")
-        refused(with_input(data=["x"] * 64), "the value \"x\", which its type does not have")
+        refused(with_input(data=["x"] * 64), "the value \"x\", which FP32 does not have")
         refused(with_input(data=[0] * 65), "more values than its shape")
+        columns = [[[[0] * 8] * 7 + [[0] * 7]]]  # 7 rows of 8 and one of 7
+        refused(with_input(data=columns), "'data' has arrays with 8 and with 7 elements at one depth")
+        refused(with_input(data=[[[[0] * 8] * 7 + [[[0] * 8]]]]), "'data' has arrays with 8 and with 1 elements at one depth")
+        refused(with_input(data=[0] * 63 + [[0]]), "'data' has a number next to an array")
+        refused(with_input(data=[[0]] + [0] * 63), "'data' has a number next to an array")
+        refused(with_input(data=[[[[0] * 4] * 16]]), "'data' has arrays of shape [1,1,16,4]; expected [1,1,8,8], or one array of all numbers")
+        for same in ([[[[0] * 8] * 8]], [[0] * 8] * 8, [0] * 64):
+            self.assertEqual(call(self.port, infer, with_input(data=same))[0], 200)
         refused(with_input(parameters={"binary_data_size": 1 << 60}), "'data' and binary_data_size")
         refused({"inputs": 3}, "'inputs' is 3; expected an array")
         refused({"inputs": [3]}, "'inputs' is 3; expected objects")
