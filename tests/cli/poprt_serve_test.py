@@ -136,7 +136,7 @@ class Http(ServeTest):
             return {"inputs": [{**good["inputs"][0], **changed}]}
 
         refused(with_input(name="picture"), "no input 'picture'", "'image'")
-        refused(with_input(datatype="FP64"), "another type", "FP32")
+        refused(with_input(datatype="FP64"), "has type FP64; expected FP32")
         refused(with_input(datatype="FLOAT"), "'FLOAT', which is not known")
         refused(with_input(shape=[2, 1, 8, 8]), "has 256 bytes", "512")
         refused(with_input(shape=[1, 8, 8, 1]), "[1,8,8,1]")
