@@ -132,6 +132,11 @@ void Inference::submit(std::shared_ptr<const LoadedModel> model,
         throw Error(POPRT_INVALID_ARGUMENT, "input " + in_quotes(input.name) + " is given twice");
     job->inputs.push_back(bind(input, spec));
   }
+  // The message of the runner would be about the sizes that the request leaves unknown.
+  if (is_open(model->model))
+    for (const serving::TensorSpec& spec : model->model.inputs())
+      if (std::ranges::none_of(job->inputs, [&](const auto& t) { return spec.anchor == t.name; }))
+        throw Error(POPRT_INVALID_ARGUMENT, "input '" + spec.name + "' is missing");
   for (const std::string& name : wanted) {
     const serving::TensorSpec* const spec = &find_spec(model->model.outputs(), name, "output");
     if (std::ranges::find(job->wanted, spec) != job->wanted.end())

@@ -155,6 +155,12 @@ class Shapes(unittest.TestCase):
         self.assertEqual(status, 400)
         self.assertIn("expected 1 to 4", answer["error"])
 
+    def test_a_request_without_an_input_is_refused(self):
+        for model in ("named", "unnamed", "source"):
+            name = "image" if model == "source" else "x"
+            for request in ({}, {"inputs": []}):
+                self.assertEqual(self.infer(model, request), (400, {"error": f"input '{name}' is missing"}), model)
+
     def test_an_error_of_the_compilation_names_the_shape(self):
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "sum.onnx"), "wb") as file:
