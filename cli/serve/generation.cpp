@@ -216,6 +216,14 @@ void encode(const LoadedGenerator& generator, CompletionRequest& request) {
   }
 }
 
+// The message of an option with the name of its field, such as max_tokens for max_new_tokens.
+std::string with_field_name(std::string message, const std::string& option) {
+  for (const Field& field : kFields)
+    if (field.option == option && message.starts_with(option + " "))
+      message.replace(0, option.size(), field.name);
+  return message;
+}
+
 serving::Sequence make_sequence(const LoadedGenerator& generator, const CompletionRequest& request,
                                 const std::vector<int64_t>& prompt, uint64_t seed) {
   poprt_sequence* made = nullptr;
@@ -229,8 +237,11 @@ serving::Sequence make_sequence(const LoadedGenerator& generator, const Completi
   for (const int64_t token : prompt) serving::check(poprt_sequence_append(made, token));
   for (const int64_t token : request.stop_tokens)
     serving::check(poprt_sequence_add_stop_token(made, token));
-  for (const auto& [name, value] : request.options)
-    serving::check(poprt_sequence_set_option(made, name.c_str(), value));
+  for (const auto& [name, value] : request.options) try {
+      serving::check(poprt_sequence_set_option(made, name.c_str(), value));
+    } catch (const Error& e) {
+      throw Error(e.code(), with_field_name(e.what(), name));
+    }
   serving::check(poprt_sequence_set_option(made, "seed", static_cast<double>(seed)));
   return sequence;
 }

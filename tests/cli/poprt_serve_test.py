@@ -695,7 +695,7 @@ class Completions(unittest.TestCase):
         for more, fact in (({"prompt": "Hello"}, "no tokenizer"), ({"prompt": []}, "'prompt'"), ({"prompt": [1.5]}, "'prompt'"),
                            ({"prompt": [[1], "x"]}, "'prompt'"), ({"prompt": [-1]}, "'prompt'"), ({"prompt": [53]}, "token 53"),
                            ({"prompt": [[]]}, "prompt"), ({"prompt": [1] * 100000}, "100000 tokens"), ({"prompt": {"a": 1}}, "'prompt'"),
-                           ({"max_tokens": 0}, "'max_tokens'"), ({"max_tokens": "8"}, "'max_tokens'"), ({"max_tokens": 1e300}, "max_new_tokens"),
+                           ({"max_tokens": 0}, "'max_tokens'"), ({"max_tokens": "8"}, "'max_tokens'"), ({"max_tokens": 1e300}, "max_tokens is 1e+300"),
                            ({"temperature": -1}, "temperature"), ({"top_p": 2}, "top_p"), ({"seed": -1}, "'seed'"), ({"n": 0}, "'n'"),
                            ({"n": 129}, "'n'"), ({"prompt": [[1]] * 65, "n": 2}, "more than 128 texts"), ({"stream": 1}, "'stream'"),
                            ({"logprobs": 21}, "'logprobs'"), ({"logprobs": -1}, "'logprobs'"), ({"stop": ["x"]}, "'stop_token_ids'"), ({"stop": ""}, "'stop'"),
