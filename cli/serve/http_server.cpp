@@ -641,7 +641,8 @@ HttpServer::HttpServer(const Shared& shared, const ServerOptions& options)
   const bool is_ip6 = inet_pton(AF_INET6, options.address.c_str(), &ip6.sin6_addr) == 1;
   if (!is_ip6 && inet_pton(AF_INET, options.address.c_str(), &ip4.sin_addr) != 1)
     throw Error(POPRT_INVALID_ARGUMENT,
-                "'" + options.address + "' is not an address of IPv4 or IPv6");
+                "--address: '" + options.address +
+                    "' is not an address of IPv4 or IPv6, such as 127.0.0.1 or ::1");
   unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
   // The address :: also accepts clients of IPv4.
   if (is_ip6) flags |= options.address == "::" ? MHD_USE_DUAL_STACK : MHD_USE_IPv6;

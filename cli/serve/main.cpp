@@ -8,9 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
-#include <iterator>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "common/arguments.h"
+#include "common/read_pieces.h"
 #include "serve/server.h"
 
 namespace {
@@ -42,30 +42,41 @@ struct Settings {
   int64_t max_connections = Limits{}.connections;
 };
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error("'" + path + "' cannot be read");
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+constexpr uint64_t kMostOfFile = uint64_t{16} << 20;  // bytes of a token or a PEM file
+
+// Reads the file that an option names.
+std::string read_file(const char* option, const std::string& path) {
+  std::string text;
+  try {
+    read_pieces(path, kMostOfFile,
+                [&](std::span<const char> piece) { text.append(piece.begin(), piece.end()); });
+  } catch (const Failure& e) {
+    throw Failure(std::string(option) + ": " + e.what());
+  }
+  return text;
 }
 
 // Reads a PEM file that contains `mark`. Refuses others, because an empty text would turn TLS off.
-std::string read_pem(const std::string& path, const char* mark, const char* what) {
-  std::string text = read_file(path);
+std::string read_pem(const char* option, const std::string& path, const char* mark,
+                     const char* what) {
+  std::string text = read_file(option, path);
   if (text.find("-----BEGIN ") == std::string::npos || text.find(mark) == std::string::npos)
-    throw std::runtime_error("'" + path + "' has no " + what + "; expected a PEM file with one");
+    throw std::runtime_error(std::string(option) + ": '" + path + "' has no " + what +
+                             "; expected a PEM file with one");
   return text;
 }
 
 // Returns the token in the file, without white space before and after it.
 std::string read_token(const std::string& path) {
   constexpr const char* kSpace = " \t\r\n\v\f";
-  std::string token = read_file(path);
+  std::string token = read_file("--token_file", path);
   const size_t begin = token.find_first_not_of(kSpace);
-  if (begin == std::string::npos) throw std::runtime_error("'" + path + "' has no token");
+  if (begin == std::string::npos)
+    throw std::runtime_error("--token_file: '" + path + "' has no token");
   token = token.substr(begin, token.find_last_not_of(kSpace) + 1 - begin);
   for (const char c : token)
     if (c <= ' ' || c > '~')
-      throw std::runtime_error("'" + path +
+      throw std::runtime_error("--token_file: '" + path +
                                "' has a token with white space or a character that is not ASCII, "
                                "which clients cannot send");
   return token;
@@ -253,8 +264,9 @@ void complete(Settings& s) {
   if (s.certificate_file.empty() != s.key_file.empty())
     throw Usage("--tls_certificate and --tls_key belong together; give both or none");
   if (!s.certificate_file.empty()) {
-    s.server.certificate = read_pem(s.certificate_file, "CERTIFICATE-----", "certificate");
-    s.server.key = read_pem(s.key_file, "PRIVATE KEY-----", "private key");
+    s.server.certificate =
+        read_pem("--tls_certificate", s.certificate_file, "CERTIFICATE-----", "certificate");
+    s.server.key = read_pem("--tls_key", s.key_file, "PRIVATE KEY-----", "private key");
   }
 }
 

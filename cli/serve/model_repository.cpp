@@ -107,7 +107,10 @@ std::vector<std::string> ModelRepository::names() const {
     const std::string name = file ? path.stem().string() : path.filename().string();
     if (valid_name(name) && (file || fs::is_directory(path / "1", other))) found.insert(name);
   }
-  if (failed) throw Error(POPRT_NOT_FOUND, "'" + options_.folder + "': " + failed.message());
+  if (failed)
+    throw Error(POPRT_NOT_FOUND, "'" + options_.folder + "': " + failed.message() +
+                                     "; expected a folder with NAME.popef, NAME.onnx or "
+                                     "NAME/1/executable.popef");
   return {found.begin(), found.end()};
 }
 

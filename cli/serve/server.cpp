@@ -1,5 +1,6 @@
 #include "serve/server.h"
 
+#include <algorithm>
 #include <cctype>
 #include <string_view>
 
@@ -20,8 +21,25 @@ bool is_bearer_token(const std::string& header, const std::string& token) {
   return difference == 0;
 }
 
+namespace {
+
+// The reason of a library without what does not help the user: the place in its source, the number
+// that is not that of the port, and a point at the end.
+std::string short_reason(std::string reason) {
+  constexpr std::string_view kBind = "Failed to bind to port ";
+  if (const size_t at = reason.find(": "); reason.starts_with(kBind) && at != std::string::npos)
+    reason.erase(0, at + 2);
+  if (reason.starts_with("UNKNOWN:")) reason.erase(0, std::string_view("UNKNOWN:").size());
+  reason.erase(std::min(reason.find(" {"), reason.size()));
+  if (reason.ends_with('.')) reason.pop_back();
+  return reason;
+}
+
+}  // namespace
+
 std::string start_failure(const std::string& protocol, const ServerOptions& options,
-                          const std::string& reason) {
+                          const std::string& given_reason) {
+  const std::string reason = short_reason(given_reason);
   const std::string message = protocol + " cannot listen on " +
                               address_and_port(options.address, options.port) +
                               (reason.empty() ? "" : ": " + reason);

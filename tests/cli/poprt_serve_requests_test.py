@@ -400,8 +400,8 @@ class OddRequests(Base):
     def test_a_server_that_cannot_start_states_why(self):
         for option, port in (("--http_port", self.port), ("--grpc_port", self.grpc_port)):
             self.assertRegex(self.refused_start(option, str(port)), f"cannot listen on 127.0.0.1:{port}")
-        self.assertIn("already in use", self.refused_start("--http_port", str(self.port)))
-        self.assertIn("is not an address", self.refused_start("--address", "localhost"))
+        self.assertIn(f"127.0.0.1:{self.port}: Address already in use\n", self.refused_start("--http_port", str(self.port)))
+        self.assertIn("--address: 'localhost' is not an address of IPv4 or IPv6, such as 127.0.0.1", self.refused_start("--address", "localhost"))
         names = [os.path.join(self.folder, name) for name in ("key1", "certificate1", "key2", "certificate2")]
         for key, certificate in (names[:2], names[2:]):
             subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2", "-keyout", key,
@@ -413,7 +413,10 @@ class OddRequests(Base):
             for off in ("--http_port", "--grpc_port"):
                 message = self.refused_start("--tls_key", key, "--tls_certificate", certificate, off, "-1")
                 self.assertRegex(message, "has no (certificate|private key); expected a PEM file|--tls_certificate and --tls_key")
-        self.assertIn("cannot be read", self.refused_start("--token_file", "/none"))
+                self.assertNotRegex(message, r"UNKNOWN|\.cc|\.;")
+        for option, other in (("--token_file", []), ("--tls_key", ["--tls_certificate", names[1]]), ("--tls_certificate", ["--tls_key", names[0]])):
+            self.assertIn(f"{option}: cannot open '/none': No such file or directory", self.refused_start(option, "/none", *other))
+            self.assertIn(f"{option}: cannot read '{self.folder}': Is a directory", self.refused_start(option, self.folder, *other))
         token = os.path.join(self.folder, "token")
         for content, fact in (("", "no token"), (" \n\t", "no token"), ("two words\n", "white space"), ("first\nsecond\n", "white space"), ("\u00e9", "not ASCII"),
                               ("a\0b", "not ASCII")):

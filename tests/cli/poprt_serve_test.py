@@ -561,6 +561,7 @@ class Repository(ServeTest):
                               text=True, check=False)
         self.assertEqual(printed.returncode, 1)
         self.assertIn("poprt_serve: '", printed.stderr)
+        self.assertIn("No such file or directory; expected a folder with NAME.popef", printed.stderr)
 
 
 @unittest.skipUnless(os.path.exists(SERVE), "poprt_serve is not built")
