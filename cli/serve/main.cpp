@@ -238,6 +238,9 @@ void warn_about_effects(const RepositoryOptions& options, const ModelRepository&
 
 void complete(Settings& s) {
   check_effects(s);
+  s.repository.log = [](const std::string& line) {
+    std::fprintf(stderr, "poprt_serve: %s\n", printable(line).c_str());
+  };
   s.repository.batch_wait_ns = static_cast<int64_t>(s.batch_wait_ms * 1e6);
   s.server.limits.request_ns = static_cast<int64_t>(s.request_timeout_ms * 1e6);
   s.server.limits.connections = static_cast<unsigned>(s.max_connections);

@@ -159,16 +159,43 @@ void ModelRepository::load_all() {
       throw Error(POPRT_NOT_FOUND,
                   "--warm_up: '" + options_.folder + "' has no model '" + name + "'");
   for (const std::string& name : all) try {
-      load(name);
+      load(name, false);
     } catch (const std::exception& e) {  // index() has the reason
       const std::lock_guard lock(mutex_);
       if (std::string& reason = entries_[name].reason; reason.empty()) reason = e.what();
     }
 }
 
-void ModelRepository::load(const std::string& name) { load(name, false); }
+void ModelRepository::load(const std::string& name) {
+  try {
+    load(name, false);
+  } catch (const std::exception& e) {
+    log_failure(name, e.what(), true);
+    throw;
+  }
+  log(name, "loaded");
+}
 
-void ModelRepository::load(const std::string& name, bool only_if_loaded) {
+void ModelRepository::log(const std::string& name, const std::string& what) const {
+  if (options_.log) options_.log("model " + in_quotes(name) + ": " + what);
+}
+
+// Writes that a model of the repository was not loaded. Unless `repeated`, the same failure is
+// written once.
+void ModelRepository::log_failure(const std::string& name, const std::string& failure,
+                                  bool repeated) {
+  bool ready = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto entry = entries_.find(name);
+    if (entry == entries_.end() || (!repeated && entry->second.logged == failure)) return;
+    entry->second.logged = failure;
+    ready = entry->second.is_ready();
+  }
+  log(name, (ready ? "not loaded again, the old one stays: " : "not loaded: ") + failure);
+}
+
+bool ModelRepository::load(const std::string& name, bool only_if_loaded) {
   const std::lock_guard loading(load_mutex_);
   const Place place = place_of(name);
   std::shared_ptr<Counters> counters;
@@ -176,7 +203,7 @@ void ModelRepository::load(const std::string& name, bool only_if_loaded) {
   {
     const std::lock_guard lock(mutex_);
     Entry& entry = entries_[name];
-    if (only_if_loaded && !entry.is_ready()) return;
+    if (only_if_loaded && !entry.is_ready()) return false;
     entry.wanted = true;
     entry.reason.clear();
     counters = entry.counters;
@@ -189,7 +216,10 @@ void ModelRepository::load(const std::string& name, bool only_if_loaded) {
     const std::string generator = generator_at(place.folder, place.file);
     if (!generator.empty() && options_.warm_up.contains(name))
       throw Error(POPRT_INVALID_ARGUMENT, "--warm_up has no effect on a generator");
-    if (!generator.empty()) return load_generator(name, place, generator, stamp, unloads);
+    if (!generator.empty()) {
+      load_generator(name, place, generator, stamp, unloads);
+      return true;
+    }
     serving::LoadOptions load;
     load.file = place.file;
     load.compile = options_.compile;
@@ -213,6 +243,7 @@ void ModelRepository::load(const std::string& name, bool only_if_loaded) {
                 name, std::move(model), options, counters,
                 warm_up == options_.warm_up.end() ? std::vector<std::string>() : warm_up->second),
             nullptr);
+    return true;
   } catch (const std::exception& e) {
     const std::lock_guard lock(mutex_);
     Entry& entry = entries_[name];
@@ -267,6 +298,7 @@ void ModelRepository::replace(const std::string& name, const std::string& stamp,
   entry.reason.clear();
   entry.stamp = stamp;
   entry.failed_stamp.clear();
+  entry.logged.clear();
   notify();
 }
 
@@ -286,6 +318,7 @@ void ModelRepository::unload(const std::string& name) {
   entry->second.reason = "unloaded";
   entry->second.unloads++;
   notify();
+  log(name, "unloaded");
 }
 
 void ModelRepository::reload_changed(bool failed_again) {
@@ -301,8 +334,10 @@ void ModelRepository::reload_changed(bool failed_again) {
   }
   for (const Loaded& loaded : all) try {
       const std::string stamp = stamp_of(loaded.name);
-      if (stamp != loaded.stamp && stamp != loaded.failed_stamp) load(loaded.name, true);
-    } catch (const std::exception&) {  // the old model stays loaded
+      if (stamp == loaded.stamp || stamp == loaded.failed_stamp) continue;
+      if (load(loaded.name, true)) log(loaded.name, "loaded again, because its files changed");
+    } catch (const std::exception& e) {  // the old model stays loaded
+      log_failure(loaded.name, e.what(), failed_again);
     }
 }
 
@@ -349,13 +384,13 @@ std::vector<ModelStatus> ModelRepository::index() const {
   const std::lock_guard lock(mutex_);
   std::vector<ModelStatus> all;
   for (const auto& [name, entry] : entries_)
-    all.push_back({name,
-                   entry.is_ready()       ? "READY"
-                   : entry.reason.empty() ? "LOADING"
-                                          : "UNAVAILABLE",
-                   entry.model       ? entry.model->model.note()
-                   : entry.generator ? entry.generator->note
-                                     : entry.reason});
+    if (!entry.is_ready())
+      all.push_back({name, entry.reason.empty() ? "LOADING" : "UNAVAILABLE", entry.reason});
+    else if (!entry.reason.empty())
+      all.push_back({name, "READY", "it was not loaded again: " + entry.reason});
+    else
+      all.push_back(
+          {name, "READY", entry.model ? entry.model->model.note() : entry.generator->note});
   return all;
 }
 

@@ -28,12 +28,17 @@ struct RepositoryOptions {
   int32_t max_shapes = 0;
   uint64_t max_shape_mib = 0;  // max_shape_memory of poprt_runner_options; 0: half of the memory
   std::map<std::string, std::vector<std::string>> warm_up;
+  // Gets a line about each model that is loaded or unloaded after load_all(), and about each that
+  // cannot be. Thread-safe; null: none.
+  std::function<void(const std::string& line)> log;
 };
 
 struct ModelStatus {
   std::string name;
-  std::string state;   // "READY", "UNAVAILABLE" or "LOADING"
-  std::string reason;  // why it is not available, or the note of a model that is ready
+  std::string state;  // "READY", "UNAVAILABLE" or "LOADING"
+  // Why it is not available. Of a model that is ready: why its changed files could not be loaded,
+  // or its note.
+  std::string reason;
 };
 
 // Which kinds of models were loaded, so that options for them have an effect.
@@ -98,6 +103,7 @@ class ModelRepository {
     std::string reason;
     std::string stamp;         // sizes and dates of the files
     std::string failed_stamp;  // those of the files that could not be loaded
+    std::string logged;        // the last failure in the log, which is written once
     bool wanted = false;       // whether ready() requires it
     uint64_t unloads = 0;      // calls of unload()
   };
@@ -110,7 +116,10 @@ class ModelRepository {
   std::vector<std::string> files_of(const Place& place) const;
   std::string stamp_of(const std::string& name) const;
   void note_kind(bool LoadedKinds::* kind);
-  void load(const std::string& name, bool only_if_loaded);
+  void log(const std::string& name, const std::string& what) const;
+  void log_failure(const std::string& name, const std::string& failure, bool repeated);
+  // Returns whether it has loaded the model, because `only_if_loaded` may prevent that.
+  bool load(const std::string& name, bool only_if_loaded);
   void load_generator(const std::string& name, const Place& place, const std::string& path,
                       const std::string& stamp, uint64_t unloads);
   void replace(const std::string& name, const std::string& stamp, uint64_t unloads,

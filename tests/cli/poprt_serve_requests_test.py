@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -390,6 +391,46 @@ class OddRequests(Base):
             half = {"inputs": [{"name": "x", "shape": [2, 4], "datatype": "FP16", "data": [1] * 8}]}
             self.assertEqual(call(port, "/v2/models/m/infer", half)[0], 200)  # a file that is gone changes nothing
             self.assertEqual(call(port, "/v2/repository/models/m/load", {})[0], 404)
+
+    def test_a_model_that_is_loaded_again_has_a_line_in_the_log(self):
+        folder = os.path.join(self.folder, "logged")
+        os.makedirs(folder)
+        target = os.path.join(folder, "m.popef")
+
+        def replace(content):
+            with open(target + ".new", "wb") as file:
+                file.write(content)
+            os.rename(target + ".new", target)
+
+        with open(os.path.join(self.repository, "digits.popef"), "rb") as file:
+            digits = file.read()
+        replace(digits)
+        with serving(folder, "--poll_seconds", "0.01") as (port, _, process):
+            watch = threading.Timer(120, process.kill)  # ends readline() if a line is missing
+            watch.start()
+            self.addCleanup(watch.cancel)
+            replace(digits)
+            self.assertEqual(process.stderr.readline(), "poprt_serve: model 'm': loaded again, because its files changed\n")
+            replace(b"broken")
+            line = process.stderr.readline()
+            self.assertRegex(line, r"^poprt_serve: model 'm': not loaded again, the old one stays: '.*m.popef': truncated")
+            (model,) = call(port, "/v2/repository/index", {})[1]
+            self.assertEqual(model["state"], "READY")
+            self.assertIn("it was not loaded again: ", model["reason"])
+            self.assertIn("truncated", model["reason"])
+            os.remove(target)
+            self.assertIn("not loaded again, the old one stays: there is no model 'm'", process.stderr.readline())
+            self.assertEqual(call(port, "/v2/repository/models/m/load", {})[0], 404)
+            self.assertIn("the old one stays: there is no model 'm'", process.stderr.readline())  # nothing between was written twice
+            replace(digits)
+            self.assertIn("loaded again, because", process.stderr.readline())
+            self.assertEqual(call(port, "/v2/repository/index", {})[1][0]["reason"], "")
+            self.assertEqual(call(port, "/v2/repository/models/m/unload", {})[0], 200)
+            self.assertEqual(process.stderr.readline(), "poprt_serve: model 'm': unloaded\n")
+            self.assertEqual(call(port, "/v2/repository/models/m/load", {})[0], 200)
+            self.assertEqual(process.stderr.readline(), "poprt_serve: model 'm': loaded\n")
+            self.assertEqual(call(port, "/v2/repository/models/none%0A/load", {})[0], 404)  # a client's name is not written
+        self.assertEqual(process.returncode, 0)
 
     def refused_start(self, *options):
         ports = [word for option in ("--http_port", "--grpc_port") if option not in options for word in (option, "0")]
