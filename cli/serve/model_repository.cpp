@@ -25,6 +25,20 @@ std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& failed
   return paths;
 }
 
+// Returns why a folder without a folder `1` seems to be meant as a model, or "".
+std::string skip_reason(const fs::path& folder) {
+  constexpr std::string_view kDigits = "0123456789";
+  std::error_code failed;
+  for (const fs::path& path : entries_of(folder, failed)) {
+    const std::string name = path.filename().string();
+    if (path.extension() == ".popef" || path.extension() == ".onnx" ||
+        name.find_first_not_of(kDigits) == std::string::npos)
+      return "it has '" + name + "' and no folder '1'; expected the files of the model in '" +
+             (folder / "1").string() + "'";
+  }
+  return failed ? failed.message() : std::string();
+}
+
 // Whether loading the same files again may succeed.
 bool may_pass(const std::exception& e) {
   const auto* error = dynamic_cast<const Error*>(&e);
@@ -105,7 +119,12 @@ std::vector<std::string> ModelRepository::names() const {
     const bool file = (path.extension() == ".popef" || path.extension() == ".onnx") &&
                       !fs::is_directory(path, other);
     const std::string name = file ? path.stem().string() : path.filename().string();
-    if (valid_name(name) && (file || fs::is_directory(path / "1", other))) found.insert(name);
+    if (!valid_name(name)) continue;
+    if (file || fs::is_directory(path / "1", other))
+      found.insert(name);
+    else if (const std::string why = skip_reason(path);
+             options_.log && !why.empty() && fs::is_directory(path, other))
+      options_.log("'" + path.string() + "' is no model: " + why);
   }
   if (failed)
     throw Error(POPRT_NOT_FOUND, "'" + options_.folder + "': " + failed.message() +

@@ -556,6 +556,24 @@ class Repository(ServeTest):
         with serving(folder, "--compile", *given) as (_, _, process):  # the generator refuses --compile_option
             self.assertFalse([line for line in process.started if "warning" in line], process.started)
 
+    def test_folders_that_are_no_models_are_reported(self):
+        folder = os.path.join(self.folder, "skipped")
+        for path in ("flat/executable.popef", "second/2/executable.popef", "good.popef"):
+            os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
+            shutil.copy(os.path.join(self.repository, "digits.popef"), os.path.join(folder, path))
+        os.makedirs(os.path.join(folder, "notes"))  # and files that are no models have no line
+        shutil.copy(__file__, folder)
+        os.makedirs(os.path.join(folder, "closed"), 0)
+        with serving(folder) as (port, _, process):
+            self.assertEqual(call(port, "/v2/health/ready"), (200, {"ready": True}))
+            lines = {line.split("'")[1]: line for line in process.started if "is no model" in line}
+            reason = f"it has 'executable.popef' and no folder '1'; expected the files of the model in '{folder}/flat/1'\n"
+            self.assertEqual(lines.pop(folder + "/flat"), f"poprt_serve: '{folder}/flat' is no model: {reason}")
+            self.assertIn("it has '2' and no folder '1'", lines.pop(folder + "/second"))
+            if os.getuid():
+                self.assertIn("Permission denied", lines.pop(folder + "/closed"))
+            self.assertEqual(lines, {})
+
     def test_folder_without_models_is_refused(self):
         printed = subprocess.run([SERVE, self.folder + "/none", "--http_port", "0", "--grpc_port", "0"], capture_output=True,
                               text=True, check=False)
