@@ -399,15 +399,26 @@ void serve(Settings& settings) {
   if (grpc) grpc->end_serving();
   const auto end = std::chrono::steady_clock::now() +
                    std::chrono::milliseconds(static_cast<int64_t>(settings.drain_seconds * 1000));
+  // Static, because the thread below may outlive this function.
+  static std::atomic<int64_t> in_flight{0};
+  const auto busy = [&] {
+    in_flight = inference.admission().in_flight() + generations.admission().in_flight();
+    return in_flight > 0;
+  };
+  const auto report = [](const char* what) {
+    if (const int64_t count = in_flight; count > 0)
+      std::fprintf(stderr, "poprt_serve: %s; in flight: %lld\n", what,
+                   static_cast<long long>(count));
+  };
   // A compilation or a run may take longer than all limits. Then this thread ends the process.
-  std::thread([end] {
+  std::thread([end, report] {
     std::this_thread::sleep_until(end + kMostAfterDrain);
+    report("ends without the answers to requests");
     std::_Exit(0);
   }).detach();
-  const auto busy = [&] {
-    return inference.admission().in_flight() > 0 || generations.admission().in_flight() > 0;
-  };
+  if (busy()) report("stops when its requests are answered");
   while (busy() && std::chrono::steady_clock::now() < end) usleep(1000);
+  if (busy()) report("cancels requests, because --drain_seconds have passed");
   for (const ModelStatus& status : repository.index())
     if (status.state == "READY" && inference.admission().in_flight() > 0)
       repository.unload(status.name);

@@ -513,6 +513,7 @@ class Repository(ServeTest):
                 process.send_signal(signal.SIGTERM)
                 self.assertEqual(answer.result(60)[0], 200)
             self.assertEqual(process.wait(60), 0)
+            self.assertEqual(process.stderr.read(), "poprt_serve: stops when its requests are answered; in flight: 1\n")
 
     def test_wrong_usage_is_one_line_and_help_fits_the_terminal(self):
         def run_serve(*words):
