@@ -557,6 +557,25 @@ class Repository(ServeTest):
         with serving(folder, "--compile", *given) as (_, _, process):  # the generator refuses --compile_option
             self.assertFalse([line for line in process.started if "warning" in line], process.started)
 
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "there is no systemd-analyze")
+    def test_the_unit_of_systemd_is_valid_and_reloads_changed_files(self):
+        name = "poprt-serve.service"
+        root = os.path.join(self.folder, "root")
+        for path in ("etc/systemd/system", "usr/bin", "bin"):
+            os.makedirs(os.path.join(root, path))
+        shutil.copy(os.path.join(ROOT, "cli", "serve", name), os.path.join(root, "etc/systemd/system"))
+        for path in ("usr/bin/poprt_serve", "bin/kill"):
+            shutil.copy(SERVE, os.path.join(root, path))
+        checked = subprocess.run(["systemd-analyze", "verify", "--man=no", f"--root={root}", name], capture_output=True, text=True, check=False)
+        # The root has no other units.
+        self.assertEqual([line for line in checked.stderr.splitlines() if name in line and "sysinit.target" not in line], [])
+        with open(os.path.join(root, "etc/systemd/system", name), encoding="utf-8") as file:
+            unit = file.read()
+        self.assertIn("\nExecReload=/bin/kill -HUP $MAINPID\n", unit)
+        drain = int(re.search(r"--drain_seconds FLOAT.*?\[(\d+)\]", subprocess.run([SERVE, "--help"], capture_output=True, text=True, check=True).stdout,
+                              re.S)[1])
+        self.assertGreater(int(re.search(r"TimeoutStopSec=(\d+)", unit)[1]), drain + 5)
+
     def test_folders_that_are_no_models_are_reported(self):
         folder = os.path.join(self.folder, "skipped")
         for path in ("flat/executable.popef", "second/2/executable.popef", "good.popef"):
