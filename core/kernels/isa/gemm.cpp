@@ -38,20 +38,24 @@ void tile(const float* a, int64_t lda, const float* b, int64_t k, Prefetch prefe
   f32x16 acc[P][Q];
   tile_begin(acc, o);
   int64_t i = 0;
+  // If the products are added in order, all are in the first set. Empty sets are not added to it,
+  // because -0.0 + 0.0 is 0.0, and whether there are other sets depends on the place of the row.
   if constexpr (constexpr int kSets = sum_sets(P * Q); kSets > 1) {
-    f32x16 more[kSets - 1][P][Q] = {};
-    for (; !in_order && i + kSets <= k; i += kSets, b += kSets * kPanel) {
-      POPRT_UNROLL for (int line = 0; line < 3 * kSets; line++)
-          __builtin_prefetch(reinterpret_cast<const char*>(b) + 4096 + 64 * line);
-      tile_step(acc, a + i, lda, b, 16);
-      POPRT_UNROLL for (int set = 1; set < kSets; set++)
-          tile_step(more[set - 1], a + i + set, lda, b + set * kPanel, 16);
-    }
-    POPRT_UNROLL for (int r = 0; r < P; r++) POPRT_UNROLL for (int q = 0; q < Q; q++) {
-      if constexpr (kSets == 4)
-        acc[r][q] = (acc[r][q] + more[0][r][q]) + (more[1][r][q] + more[2][r][q]);
-      else
-        acc[r][q] += more[0][r][q];
+    if (!in_order) {
+      f32x16 more[kSets - 1][P][Q] = {};
+      for (; i + kSets <= k; i += kSets, b += kSets * kPanel) {
+        POPRT_UNROLL for (int line = 0; line < 3 * kSets; line++)
+            __builtin_prefetch(reinterpret_cast<const char*>(b) + 4096 + 64 * line);
+        tile_step(acc, a + i, lda, b, 16);
+        POPRT_UNROLL for (int set = 1; set < kSets; set++)
+            tile_step(more[set - 1], a + i + set, lda, b + set * kPanel, 16);
+      }
+      POPRT_UNROLL for (int r = 0; r < P; r++) POPRT_UNROLL for (int q = 0; q < Q; q++) {
+        if constexpr (kSets == 4)
+          acc[r][q] = (acc[r][q] + more[0][r][q]) + (more[1][r][q] + more[2][r][q]);
+        else
+          acc[r][q] += more[0][r][q];
+      }
     }
   }
   for (; i < k; i++, b += kPanel) {
