@@ -186,11 +186,14 @@ std::string OpCall::title() const {
 
 void OpCall::infer(SetOutput set_output) {
   if (!op_.op->infer) return;
+  struct Reset {
+    SetOutput& function;
+    ~Reset() { function = nullptr; }
+  } const reset{set_output_};
   set_output_ = std::move(set_output);
   raw_.report = {};
   call(raw_.report, fmt::format("infer of {}", title()),
        [&] { return op_.op->infer(&raw_.call, op_.op->user_data); });
-  set_output_ = nullptr;
 }
 
 void OpCall::prepare() {

@@ -233,16 +233,22 @@ TEST(OpCall, InferGivesTypesOfOutputs) {
 
 TEST(OpCall, OnlyInferSetsOutputs) {
   Functions f;
-  f.infer = [](const poprt_op_call*) { return POPRT_OK; };
+  int32_t code = POPRT_OK;
+  f.infer = [&](const poprt_op_call*) { return code; };
   f.prepare = [](const poprt_op_call* call, void**) {
     return call->host->set_output(call, 0, POPRT_DTYPE_F32, 0, nullptr);
   };
   const poprt_operator op = operator_with(f);
-  OpCall call({&op, nullptr}, "", {}, {}, {TensorInfo{}});
-  call.infer([](size_t, DType, bool, const Shape&) {});
-  EXPECT_EQ(message_for([&] { call.prepare(); }),
-            "failed_precondition: prepare of operator org.example.Op: set_output() is for infer() "
-            "alone");
+  for (const int32_t answer : {POPRT_OK, POPRT_INVALID_ARGUMENT}) {
+    code = answer;
+    OpCall call({&op, nullptr}, "", {}, {}, {TensorInfo{}});
+    const std::string end =
+        message_for([&] { call.infer([](size_t, DType, bool, const Shape&) {}); });
+    EXPECT_EQ(end == "done", answer == POPRT_OK) << end;
+    EXPECT_EQ(message_for([&] { call.prepare(); }),
+              "failed_precondition: prepare of operator org.example.Op: set_output() is for "
+              "infer() alone");
+  }
 }
 
 TEST(OpCall, MissingFunctionsHaveNoEffect) {
