@@ -313,7 +313,7 @@ class Layout {
         if (const auto* a = n.find_attr(key)) twin->attributes[std::string(key)] = *a;
       if (onnx(n, "Upsample") || n.opset() < 11) {  // the fixed behaviour of these versions
         twin->attributes["coordinate_transformation_mode"] = std::string("asymmetric");
-        twin->attributes["nearest_mode"] = std::string("floor");
+        twin->attributes["nearest_mode"] = std::string("simple");
       }
       twin->attributes["scales"] = *resize_scales(n);
       twin->attributes["sizes"] =

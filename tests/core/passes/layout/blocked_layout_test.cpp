@@ -93,6 +93,15 @@ TEST(BlockedLayout, TransposedConvolutionsMoveWhenTheirKernelTakesThem) {
     output %y)");
 }
 
+// Opset 10 rounds the position up where it shrinks.
+TEST(BlockedLayout, ResizeOfOpset10TakesThePixelsOfThePlainOperator) {
+  for (const char* scales : {"1, 1, 0.6, 0.6", "1, 1, 2, 0.75", "1, 1, 1.5, 3"})
+    expect_ops({"blocked_layout"},
+               after_conv(fmt::format(
+                   "const %s : f32[4] = [{}]\n%z : ? = Resize(%y, %s)\noutput %z", scales)),
+               "poprt.Block poprt.Conv poprt.Resize poprt.Unblock", 10);
+}
+
 TEST(BlockedLayout, GroupsOfOddMultiplesOfEightChannelsArePaired) {
   std::mt19937 rng(2);
   const Uniform real{-1, 1};
