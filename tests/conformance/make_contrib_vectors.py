@@ -519,10 +519,28 @@ def quantized_lstm():
          {"hidden_size": hidden, "direction": "bidirectional"}, 3, rtol=5e-2, atol=2e-2)
 
 
+def attention_scores():
+    b, s, heads, kv, d = 2, 3, 4, 2, 8
+    new = [f32(b, s, heads * d), f32(b, s, kv * d), f32(b, s, kv * d)]
+    one = [f32(b, 1, heads * d), f32(b, 1, kv * d), f32(b, 1, kv * d)]
+    past = [f32(b, kv, 2, d), f32(b, kv, 2, d)]
+    cache = [np.pad(f32(b, kv, 4, d), [(0, 0), (0, 0), (0, 3), (0, 0)]) for _ in range(2)]
+    bias, sink = f32(1, heads, s, 5), Const(f32(heads))
+    first = [v[:1] for v in (*new, *past)]  # ONNX Runtime takes several tokens after others for one text only
+    total = lambda x, rows=b: [np.full(rows, x - 1, np.int32), Const(np.array(x, np.int32))]  # noqa: E731
+    for name, stage in (("before", 1), ("after", 2)):
+        n = {"num_heads": heads, "kv_num_heads": kv, "qk_output": stage}
+        case(f"gqa_scores_{name}", "GroupQueryAttention", [*new, None, None, *total(3)], n, 4)
+        case(f"gqa_scores_{name}_smooth", "GroupQueryAttention", [*new, None, None, *total(3)], {**n, "smooth_softmax": 1}, 4)
+        case(f"gqa_scores_{name}_sink", "GroupQueryAttention", [*first, *total(5, 1), None, None, None, bias, sink],
+             {**n, "softcap": 0.5, "local_window_size": 3}, 4)
+        case(f"gqa_scores_{name}_cache", "GroupQueryAttention", [*one, *cache, *total(5), None, None, None, None, sink], n, 4)
+
+
 if __name__ == "__main__":
     os.makedirs(OUT, exist_ok=True)
     for group in (norms_and_activations, products, attention, language_models, quantized, older, channels_last,
-                  attention_forms, quantized_lstm):
+                  attention_forms, quantized_lstm, attention_scores):
         group()
     size = sum(os.path.getsize(os.path.join(OUT, f)) for f in os.listdir(OUT))
     print(f"{len(made)} vectors made; the folder holds {size} bytes")

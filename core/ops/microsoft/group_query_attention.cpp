@@ -36,15 +36,18 @@ class GroupQueryAttention {
     read_lengths();
     if (n_.int_attr("do_rotary", 0)) rotate();
     slides_ ? slide_caches() : update_caches();
-    if (e_.has(11) || n_.int_attr("smooth_softmax", 0) == 1)
+    call_.wants_scores = e_.wants(3);
+    const bool before_softmax = n_.int_attr("qk_output", 0) == 1;
+    call_.scores_stage = before_softmax ? 2 : 3;
+    if (call_.wants_scores && before_softmax) hidden_ = hidden_keys();
+    const bool sinks = e_.has(11) || n_.int_attr("smooth_softmax", 0) == 1;
+    if (sinks)
       add_sink();
     else if (slides_)
       hide();
-    call_.wants_scores = e_.wants(3);
-    call_.scores_stage = n_.int_attr("qk_output", 0) == 1 ? 0 : 3;
     const AttentionResult r = attend(e_, call_, false);
     e_.out(0, r.y);
-    if (r.scores) e_.out(3, r.scores);
+    if (r.scores) e_.out(3, scores_of_keys(sinks ? e_.slice(r.scores, 3, 1, keys_ + 1) : r.scores));
   }
 
  private:
@@ -303,8 +306,16 @@ class GroupQueryAttention {
     call_.left_window = -1;
   }
 
+  // The scores as ONNX Runtime writes them: zero for hidden keys, and without the free places of
+  // the cache if their number is known.
+  ir::Value* scores_of_keys(ir::Value* scores) {
+    if (hidden_) scores = e_.add("Where", {hidden_, e_.number(type_, 0), scores});
+    return slides_ || total_ >= keys_ ? scores : e_.slice(scores, 3, 0, total_);
+  }
+
   // [B, 1, S, keys]: true where a key is hidden from a query.
   ir::Value* hidden_keys() {
+    if (hidden_) return hidden_;
     ir::Value* position = positions_ ? positions_ : e_.reshape(e_.iota(keys_), {1, 1, 1, keys_});
     ir::Value* query = e_.add("Add", {e_.reshape(start_, {batch_, 1, 1, 1}),
                                       e_.reshape(e_.iota(tokens_), {1, 1, tokens_, 1})});
@@ -355,6 +366,7 @@ class GroupQueryAttention {
   ir::Value* positions_ = nullptr;  // s64 [B,1,1,keys]: of the keys, if they are not in order
   int64_t bits_ = 8;                // of a number in a quantised cache
   ir::Value *lengths_ = nullptr, *start_ = nullptr;
+  ir::Value* hidden_ = nullptr;  // hidden_keys(), if the scores before the softmax are an output
 };
 
 void expand(Expansion& e) { GroupQueryAttention(e).run(); }
