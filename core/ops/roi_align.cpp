@@ -53,12 +53,17 @@ void lower(LowerContext& ctx) {
 
 BoundResult bound(BoundContext& ctx) {
   Items& in = ctx.in;
-  if (in[0].size || in[1].axis != 0) return ctx.refuse_sizes();
+  const Item& sized = in[1].size ? in[1] : in[2];
+  if (in[0].size || sized.axis != 0) return ctx.refuse_sizes();
+  // A model that computes only the images of its regions has as many of them as regions.
+  if (!in[1].size && ctx.shape(1)[0] != ctx.shape(2)[0]) return ctx.refuse_sizes();
+  ir::Value* size = sized.size;
   // An empty region of the first image costs little.
-  in[2].sized(in[1].size, 0);
-  in[2].value = ctx.zero_filled(in[2]);
-  in[1].value = ctx.zero_filled(in[1]);
-  return {in[1].size, 0};
+  for (Item* item : {&in[1], &in[2]}) {
+    item->sized(size, 0);
+    item->value = ctx.zero_filled(*item);
+  }
+  return {size, 0};
 }
 
 void map_axes(AxesContext& ctx) {

@@ -521,6 +521,39 @@ TEST(DataSizes, RegionsThatAreNotRealAreNotChecked) {
   EXPECT_EQ(got.at("y").to_doubles()[0], 2);
 }
 
+// Only the number of images depends on data. A run whose model is valid has as many as regions.
+TEST(DataSizes, RegionsMayHaveASizedNumberOfImages) {
+  const auto body = [](int regions) {
+    return fmt::format(R"(
+      input %x : f32[1,1,4,4]
+      input %rois : f32[{},4]
+      input %images : s64[3]
+      input %c : bool[3]
+      %i : ? = Compress(%images, %c) {{axis = 0}}
+      %y : ? = RoiAlign(%x, %rois, %i) {{output_height = 1, output_width = 1, sampling_ratio = 1}}
+      output %y
+    )",
+                       regions);
+  };
+  const Executable e = compile_body(body(3));
+  const Values got =
+      run(e, {{"x", Tensor::of<float>({1, 1, 4, 4}, std::vector<float>(16, 2.0f))},
+              {"rois", Tensor::of<float>({3, 4}, {0, 0, 2, 2, 1, 1, 3, 3, 0, 0, 4, 4})},
+              {"images", Tensor::zeros(DType::s64, {3})},
+              {"c", Tensor::of<bool>({3}, {true, true, true})}});
+  EXPECT_EQ(got.at("y:shape").to_int64s(), (std::vector<int64_t>{3, 1, 1, 1}));
+  EXPECT_EQ(got.at("y").to_doubles(), (std::vector<double>{2, 2, 2}));
+  try {
+    compile_body(body(2));
+    ADD_FAILURE() << "compiled";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unimplemented);
+    EXPECT_NE(error.message().find("the size of 'i' along axis 0 depends on data (at most 3)"),
+              std::string::npos)
+        << error.message();
+  }
+}
+
 TEST(DataSizes, ConstantsHaveShapesMadeOfSizes) {
   const std::string of = "%y : ? = ConstantOfShape(%s) {value = f32[1] [7.0]}\n";
   expect_as_of_rows("%s : ? = Shape(%z)\n" + of);
