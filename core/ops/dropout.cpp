@@ -46,7 +46,8 @@ void lower_training(LowerContext& ctx) {
                          .classes = 0,
                          .samples = 1,
                          .a = 0,
-                         .b = 1},
+                         .b = 1,
+                         .varies = varies(ctx.node)},
            {LowerContext::kNone, random});
   const auto y = out_as(ctx, 0, t);
   const auto mask = ctx.node.output(1) ? ctx.out(1) : LowerContext::kNone;

@@ -27,6 +27,9 @@ move to the front, zeros follow, and a second output (s32 [1]) contains their nu
 scaleX, scaleW, and an optional bias) and the attributes of Conv. Int4ToHalf, BeamSearch, KVCache and KVCachePipeline follow
 PopTransformer. Caches keep their state between runs.
 
+Random operators (RandomNormal, RandomUniform, Bernoulli, Multinomial, Dropout in training) repeat their numbers in every run if they
+have attribute `seed`, and otherwise draw new ones in each run ([decision](decisions/random-numbers.md)).
+
 Domain `poprt` is internal: passes create these operators, and models must not contain them.
 
 """

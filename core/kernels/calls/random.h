@@ -1,5 +1,6 @@
 // random: operands [x?, y], f32 except for the y of multinomial: numbers that depend only on the
-// seed and their place, so every run repeats them.
+// seed, their place and, with `varies`, the number of calls since the program was loaded. Without
+// it every run repeats them.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -25,6 +26,7 @@ struct Random {
   int64_t samples = 1;  // 1 except for multinomial
   float a = 0;
   float b = 0;
+  bool varies = false;  // the first call has the numbers of the seed, and each other call new ones
 
   void fields(Fields& f) {
     f.choice("kind", kind, RandomKind::multinomial);
@@ -34,6 +36,7 @@ struct Random {
     f.size("samples", samples);
     f.real("a", a);
     f.real("b", b);
+    f.later_flag("varies", varies);
     f.require(kind == RandomKind::multinomial ? classes >= 1 : samples == 1,
               "classes or samples are out of range");
   }

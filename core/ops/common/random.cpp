@@ -52,7 +52,8 @@ void lower_random(LowerContext& ctx, RandomKind kind) {
                          .classes = multinomial ? ctx.in_shape(0)[1] : 0,
                          .samples = multinomial ? ctx.out_shape()[1] : 1,
                          .a = ctx.node.float_attr(normal ? "mean" : "low", 0),
-                         .b = ctx.node.float_attr(normal ? "scale" : "high", 1)},
+                         .b = ctx.node.float_attr(normal ? "scale" : "high", 1),
+                         .varies = varies(ctx.node)},
            {reads ? in_as_f32(ctx, 0) : LowerContext::kNone, y});
   if (!multinomial) finish_f32(ctx, 0, y);
 }

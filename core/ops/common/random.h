@@ -1,5 +1,6 @@
-// Random operators. Their numbers are the same in every run, because they depend only on attribute
-// `seed` (without it, on the name of the output) and on the place.
+// Random operators. With attribute `seed`, their numbers depend only on it and on the place, so
+// they are the same in every run. Without it, the first run after the program is loaded draws
+// numbers that follow from the name of the output, and each other run draws new ones.
 #pragma once
 
 #include "kernels/calls/random.h"
@@ -18,6 +19,8 @@ using calls::RandomKind;
 void lower_random(LowerContext& ctx, RandomKind kind);
 // Attribute seed, or a number derived from the name of the output.
 int64_t seed_of(const ir::Node& node);
+// Whether each run draws new numbers.
+inline bool varies(const ir::Node& node) { return !node.find_attr("seed"); }
 
 #define POPRT_RANDOM_OP(symbol, op_name, first_opset, infer_function, kind)                      \
   namespace poprt::ops::symbol##_op {                                                            \

@@ -132,6 +132,48 @@ TEST(State, RoundsOfALoopShareTheStateOfANode) {
   }
 }
 
+// The numbers of three runs of one engine.
+std::vector<V> drawn(const std::string& node) {
+  const Executable e = test::compile_text(R"(
+    graph "g" opset {"": 17} {
+      input %step : s32[]
+      input %x : f32[1,64]
+      const %half : f32[] = 0.5
+      const %yes : bool[] = true
+      %r : ? = )" + node + R"(
+      %f : ? = Cast(%r) {to = 1}
+      %n : ? = Cast(%step) {to = 1}
+      %y : ? = Add(%f, %n)
+      output %y
+    })");
+  Runs run(e);
+  std::vector<V> all;
+  for (int i = 0; i < 3; i++) all.push_back(run(0, V(64, 0.5f)));
+  return all;
+}
+
+TEST(State, RandomNumbersWithoutASeedAreNewInEveryRun) {
+  for (const auto& [node, attributes] :
+       std::vector<std::pair<std::string, std::string>>{{"RandomUniform()", "shape = [2, 64]"},
+                                                        {"RandomNormal()", "shape = [2, 64]"},
+                                                        {"RandomUniformLike(%x)", ""},
+                                                        {"RandomNormalLike(%x)", ""},
+                                                        {"Bernoulli(%x)", ""},
+                                                        {"Multinomial(%x)", "sample_size = 64"},
+                                                        {"Dropout(%x, %half, %yes)", ""}}) {
+    const std::vector<V> runs = drawn(node + " {" + attributes + "}");
+    EXPECT_NE(runs[0], runs[1]) << node;
+    EXPECT_NE(runs[0], runs[2]) << node;
+    EXPECT_NE(runs[1], runs[2]) << node;
+    EXPECT_EQ(drawn(node + " {" + attributes + "}"), runs) << node;
+    const std::string seed =
+        attributes + (attributes.empty() ? "" : ", ") + "seed = " + (node[0] == 'D' ? "3" : "3.0");
+    const std::vector<V> same = drawn(node + " {" + seed + "}");
+    EXPECT_EQ(same[0], same[1]) << node;
+    EXPECT_EQ(same[0], same[2]) << node;
+  }
+}
+
 TEST(State, CallRunsItsSubgraphInPlace) {
   const Executable e = test::compile_text(R"(
     graph "g" opset {"": 17, "ai.graphcore": 1} {

@@ -54,6 +54,45 @@ int64_t seed_of_largest() {
   return static_cast<int64_t>(unshifted(z, 30) - 0x9e3779b97f4a7c15u);
 }
 
+// Every split of the tasks gives the same numbers.
+TEST(Random, CallsThatVaryBeginWithTheSeedAndThenDrawNewNumbers) {
+  for (const RandomKind kind :
+       {RandomKind::uniform, RandomKind::normal, RandomKind::bernoulli, RandomKind::multinomial}) {
+    const bool classes = kind == RandomKind::multinomial;
+    calls::Random c = {.kind = kind,
+                       .seed = 7,
+                       .count = classes ? 9 : 9000,
+                       .classes = classes ? 50 : 0,
+                       .samples = classes ? 20 : 1,
+                       .b = 1};
+    std::mt19937 rng(1);
+    std::vector<Tensor> o = operands_of(c, classes ? DType::s32 : DType::f32, rng);
+    if (kind == RandomKind::bernoulli)
+      for (float& v : o[0].mutable_values<float>()) v = 0.5f;
+    test::run_call(c, o);
+    const std::vector<double> first = o[1].to_doubles();
+    c.varies = true;
+    std::vector<std::vector<double>> all[2];
+    for (const bool whole : {false, true}) {
+      const Plan plan = test::prepare_call(c, o);
+      void* const data[] = {o[0].defined() ? o[0].mutable_data() : nullptr, o[1].mutable_data()};
+      std::vector<std::byte> scratch(plan.scratch_bytes);
+      for (int call = 0; call < 3; call++) {
+        const int64_t tasks = plan.tasks * plan.rounds;
+        if (whole) plan.run(plan.params.get(), data, 0, tasks, scratch.data());
+        for (int64_t t = 0; t < tasks && !whole; t++)
+          plan.run(plan.params.get(), data, t, t + 1, scratch.data());
+        all[whole].push_back(o[1].to_doubles());
+      }
+    }
+    EXPECT_EQ(all[0], all[1]);
+    EXPECT_EQ(all[0][0], first);
+    EXPECT_NE(all[0][1], first);
+    EXPECT_NE(all[0][2], first);
+    EXPECT_NE(all[0][2], all[0][1]);
+  }
+}
+
 // An f32 rounds the largest fraction to 1.
 TEST(Random, TheLargestFractionIsBelowOne) {
   const int64_t seed = seed_of_largest();
