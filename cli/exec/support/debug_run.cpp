@@ -125,25 +125,34 @@ NamedTensors run_poprt(const std::string& path, const NamedTensors& inputs,
   return outputs;
 }
 
+// NaN equals NaN, and an infinity equals itself.
+double difference(double a, double b) {
+  return a == b || (std::isnan(a) && std::isnan(b)) ? 0 : a - b;
+}
+
 double metric(const std::string& name, const std::vector<double>& a, const std::vector<double>& b) {
   const auto n = static_cast<double>(a.size());
+  const auto finite =
+      static_cast<double>(std::ranges::count_if(a, [](double v) { return std::isfinite(v); }));
   double squares = 0, absolute = 0, relative = 0, largest = 0, error = 0, mean = 0, spread = 0;
   for (size_t i = 0; i < a.size(); i++) {
-    const double d = a[i] - b[i];
+    const double d = difference(a[i], b[i]);
     squares += d * d;
-    if (std::isfinite(a[i])) largest = std::max(largest, std::fabs(a[i]));
     // A difference that is NaN is larger than every number, also than later ones.
     if (std::isnan(d) || std::fabs(d) > error) error = std::fabs(d);
     absolute += std::fabs(d);
     if (d != 0) relative += std::fabs(d / a[i]);
-    mean += a[i] / n;
+    if (!std::isfinite(a[i])) continue;
+    largest = std::max(largest, std::fabs(a[i]));
+    mean += a[i] / finite;
   }
   if (name == "rel") return error == 0 ? 0 : error / largest;
   if (name == "mse") return squares / n;
   if (name == "rmse") return std::sqrt(squares / n);
   if (name == "mae") return absolute / n;
   if (name == "mape") return relative / n * 100;
-  for (const double v : a) spread += (v - mean) * (v - mean);
+  for (const double v : a)
+    if (std::isfinite(v)) spread += (v - mean) * (v - mean);
   return squares == 0 ? 1 : 1 - squares / spread;
 }
 

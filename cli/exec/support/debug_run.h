@@ -24,7 +24,8 @@ struct Metric {
 };
 // Computes "rel" (the largest difference as a fraction of the largest finite element of `source`),
 // "mse", "rmse", "mae", "mape" (percent of the source) and "r2" of two tensors with equal numbers
-// of elements, in double. check_metrics() must have accepted the names.
+// of elements, in double. NaN equals NaN, and infinity equals infinity; an element that is NaN in
+// one tensor only makes every metric NaN. check_metrics() must have accepted the names.
 std::vector<Metric> metrics(const std::vector<std::string>& names, const Tensor& source,
                             const Tensor& other);
 // Throws Usage for the name of another metric.

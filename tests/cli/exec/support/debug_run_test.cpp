@@ -47,6 +47,22 @@ TEST(DebugRun, AMetricIsNanIfAnElementIs) {
     }
 }
 
+TEST(DebugRun, EqualElementsThatAreNotFiniteHaveNoDifference) {
+  for (const double v : {static_cast<double>(NAN), HUGE_VAL, -HUGE_VAL}) {
+    const std::vector<double> a = {v, 1, -2, 4, 9}, b = {v, 2, -2, 2, 6};
+    EXPECT_DOUBLE_EQ(metric("rel", a, b), 3.0 / 9) << v;
+    EXPECT_DOUBLE_EQ(metric("mse", a, b), 14.0 / 5) << v;
+    EXPECT_DOUBLE_EQ(metric("mae", a, b), 6.0 / 5) << v;
+    EXPECT_DOUBLE_EQ(metric("mape", a, b), (1.0 + 0.5 + 1.0 / 3) / 5 * 100) << v;
+    EXPECT_DOUBLE_EQ(metric("r2", a, b), 1 - 14.0 / 66) << v;
+    for (const char* name : {"rel", "mse", "rmse", "mae", "mape"})
+      EXPECT_EQ(metric(name, a, a), 0) << name << " " << v;
+    EXPECT_EQ(metric("r2", a, a), 1) << v;
+    const std::vector<double> other = {-v, 1, -2, 4, 9};
+    if (!std::isnan(v)) EXPECT_EQ(metric("rel", a, other), HUGE_VAL) << v;
+  }
+}
+
 TEST(DebugRun, NamesOfMetricsAreChecked) {
   EXPECT_NO_THROW(check_metrics({"mse", "rmse", "mae", "mape", "r2"}));
   EXPECT_NO_THROW(check_metrics({}));
