@@ -346,6 +346,13 @@ static void sources_are_read_when_payloads_are(void** state) {
   s.size = p.file.size - 1;
   FAILS(poprt_popef_reader_parse_source(r, &s), POPRT_DATA_LOSS, "truncated");
   assert_int_equal(p.released, 3);
+  struct {
+    poprt_popef_source known;
+    int newer;
+  } newer = {s, 1};
+  newer.known.struct_size = sizeof newer;
+  FAILS(poprt_popef_reader_parse_source(r, &newer.known), POPRT_INVALID_ARGUMENT, "past byte");
+  assert_int_equal(p.released, 4);
 
   s.size = p.file.size;
   p.most = 0;
@@ -370,10 +377,10 @@ static void sources_are_read_when_payloads_are(void** state) {
   poprt_popef_reader_free(r);
   OK(poprt_popef_blob_read(poprt_popef_model_blob(m, POPRT_POPEF_FEED, 0), 0, step, 16));
   assert_true(step[3] == 3);
-  assert_int_equal(p.released, 3);
+  assert_int_equal(p.released, 4);
   poprt_popef_model_free(m);
   poprt_popef_payload_free(payload);
-  assert_int_equal(p.released, 4);
+  assert_int_equal(p.released, 5);
   free(p.file.data);
 }
 

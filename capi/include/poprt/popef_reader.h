@@ -75,7 +75,7 @@ typedef struct poprt_popef_source {
 } poprt_popef_source;
 
 /* Parses a source: reads headers now, and payloads on request. The source is also released if
- * the call fails. Since 1.0. */
+ * the call fails, except if struct_size is too small for release and user_data. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_reader_parse_source(
     poprt_popef_reader* reader, const poprt_popef_source* source);
 /* Null is allowed. Models and payloads remain valid. Any thread. Since 0.1. */

@@ -99,7 +99,10 @@ poprt_error* poprt_popef_reader_parse_source(poprt_popef_reader* reader,
   std::shared_ptr<const CallerSource> taken;
   poprt_error* error = capi::guard([&] {
     capi::required(source, "source");
-    taken = std::make_shared<CallerSource>(capi::read_options(source, "poprt_popef_source"));
+    // Taken before the check of fields that this version does not have, because a failed call
+    // releases the source.
+    taken = std::make_shared<CallerSource>(capi::known_options(source, "poprt_popef_source"));
+    capi::read_options(source, "poprt_popef_source");
     if (!source->read) fail(ErrorCode::invalid_argument, "poprt_popef_source: read is null");
   });
   if (error) return error;

@@ -16,21 +16,29 @@ inline void check_struct_size(size_t size, const char* type) {
          type);
 }
 
+// Reads the fields of an option struct of any version that this library knows. Fields that the
+// caller does not know are zero. Throws invalid_argument.
+template <class T>
+T known_options(const T* given, const char* type) {
+  check_struct_size(given->struct_size, type);
+  T options{};
+  std::memcpy(&options, given, std::min(given->struct_size, sizeof(T)));
+  return options;
+}
+
 // Reads an option struct of any version. Fields that the caller does not know are zero. Fields that
 // this library does not know must be zero. Null means all defaults. Throws invalid_argument.
 template <class T>
 T read_options(const T* given, const char* type) {
-  T options{};
-  if (!given) return options;
+  if (!given) return {};
+  const T options = known_options(given, type);
   const size_t size = given->struct_size;
-  check_struct_size(size, type);
   const auto* bytes = reinterpret_cast<const unsigned char*>(given);
   for (size_t i = sizeof(T); i < size; i++)
     if (bytes[i])
       fail(ErrorCode::invalid_argument,
            "{}: a field past byte {} is set, which this version ({}) does not have", type,
            sizeof(T), POPRT_VERSION);
-  std::memcpy(&options, given, std::min(size, sizeof(T)));
   return options;
 }
 
