@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "codecs/sha256.h"
 
@@ -142,42 +144,54 @@ InputSet set_of(std::string name, std::string how, Fill fill) {
           }};
 }
 
-// Sets do not share seeds. Those of the first set are 1, 2, ...
-uint64_t seed_of(const CheckInput& input, uint64_t set) { return 1000 * set + input.place; }
+// Sets do not share seeds: each set has a thousand, or as many thousands as the inputs need. Those
+// of the first set are 1, 2, ...
+class Seeds {
+ public:
+  explicit Seeds(const std::vector<CheckInput>& inputs) {
+    for (const CheckInput& input : inputs)
+      step_ = std::max(step_, (input.place + 999) / 1000 * 1000);
+  }
+  uint64_t of(const CheckInput& input, uint64_t set) const { return step_ * set + input.place; }
+  std::string text(uint64_t set) const { return fmt::format("seeds from {} on", step_ * set + 1); }
+
+ private:
+  uint64_t step_ = 1000;
+};
 
 std::vector<InputSet> all_sets(const std::vector<CheckInput>& inputs) {
   std::vector<InputSet> sets;
+  const Seeds seeds(inputs);
   sets.push_back(set_of("random",
-                        "floats in [-1,1), integers and conditions 0 or 1, seeds from 1 on",
-                        [](const auto& in) { return random_values(in, seed_of(in, 0)); }));
+                        "floats in [-1,1), integers and conditions 0 or 1, " + seeds.text(0),
+                        [seeds](const auto& in) { return random_values(in, seeds.of(in, 0)); }));
   sets.push_back(
       set_of("zeros", "0 and false", [](const auto& in) { return constant_values(in, 0); }));
   sets.push_back(
       set_of("ones", "1 and true", [](const auto& in) { return constant_values(in, 1); }));
-  sets.push_back(set_of("negative",
-                        "floats in [-1,0], integers 0, conditions false, seeds from 1001 on",
-                        [](const auto& in) { return signed_values(in, seed_of(in, 1), false); }));
-  sets.push_back(set_of("positive",
-                        "floats in [0,1], integers 1, conditions true, seeds from 2001 on",
-                        [](const auto& in) { return signed_values(in, seed_of(in, 2), true); }));
-  sets.push_back(set_of("sparse",
-                        "as random, but 7 of 8 elements are 0 or false, seeds from 3001 on",
-                        [](const auto& in) { return sparse_values(in, seed_of(in, 3)); }));
+  sets.push_back(
+      set_of("negative", "floats in [-1,0], integers 0, conditions false, " + seeds.text(1),
+             [seeds](const auto& in) { return signed_values(in, seeds.of(in, 1), false); }));
+  sets.push_back(
+      set_of("positive", "floats in [0,1], integers 1, conditions true, " + seeds.text(2),
+             [seeds](const auto& in) { return signed_values(in, seeds.of(in, 2), true); }));
+  sets.push_back(set_of("sparse", "as random, but 7 of 8 elements are 0 or false, " + seeds.text(3),
+                        [seeds](const auto& in) { return sparse_values(in, seeds.of(in, 3)); }));
   sets.push_back(set_of(
-      "repeated", "as random, but all vectors along the last axis are equal, seeds from 4001 on",
-      [](const auto& in) { return repeated_values(in, seed_of(in, 4)); }));
+      "repeated", "as random, but all vectors along the last axis are equal, " + seeds.text(4),
+      [seeds](const auto& in) { return repeated_values(in, seeds.of(in, 4)); }));
   const bool counts = std::ranges::any_of(
       inputs, [](const CheckInput& in) { return is_integer(in.dtype) && count_of(in) > 1; });
   if (counts)
     sets.push_back(set_of(
-        "distinct", "floats as random, integers and conditions 0, 1, 2 ..., seeds from 5001 on",
-        [](const auto& in) { return distinct_values(in, seed_of(in, 5)); }));
+        "distinct", "floats as random, integers and conditions 0, 1, 2 ..., " + seeds.text(5),
+        [seeds](const auto& in) { return distinct_values(in, seeds.of(in, 5)); }));
   if (std::ranges::any_of(inputs, is_scalar))
     sets.push_back(set_of("large scalars",
-                          "inputs of one element are 100, others as random, seeds from 6001 on",
-                          [](const auto& in) {
+                          "inputs of one element are 100, others as random, " + seeds.text(6),
+                          [seeds](const auto& in) {
                             return is_scalar(in) ? constant_values(in, kLargeScalar)
-                                                 : random_values(in, seed_of(in, 6));
+                                                 : random_values(in, seeds.of(in, 6));
                           }));
   return sets;
 }
@@ -205,9 +219,9 @@ std::vector<InputSet> input_sets(const std::vector<CheckInput>& inputs, const Ch
     sets.push_back(set_of("data",
                           "one batch of '" + data.file +
                               "' from the sample that seed 1 selects; other inputs as random",
-                          [data](const auto& in) {
+                          [data, seeds = Seeds(inputs)](const auto& in) {
                             const auto found = data.arrays.find(in.name);
-                            return found == data.arrays.end() ? random_values(in, seed_of(in, 0))
+                            return found == data.arrays.end() ? random_values(in, seeds.of(in, 0))
                                                               : batch_of(found->second, in);
                           }));
   std::set<std::string> known;

@@ -122,6 +122,20 @@ TEST(CheckInputs, DataComesFirstAndBeginsAtASample) {
   EXPECT_EQ(sets[0].make(kIntegers).to_doubles(), sets[1].make(kIntegers).to_doubles());
 }
 
+TEST(CheckInputs, SetsOfMoreThanAThousandInputsShareNoSeeds) {
+  const CheckInput first{"a", DType::f32, {40}, 1}, last{"b", DType::f32, {40}, 1001};
+  const auto sets = input_sets({first, last}, CheckData{});
+  ASSERT_EQ(sets[4].name, "positive");
+  EXPECT_NE(sets[4].how.find("seeds from 4001 on"), std::string::npos) << sets[4].how;
+  std::vector<double> random = sets[0].make(last).to_doubles();
+  for (double& x : random) x = std::fabs(x);
+  for (const InputSet& set : sets) {
+    std::vector<double> other = set.make(first).to_doubles();
+    for (double& x : other) x = std::fabs(x);
+    EXPECT_NE(other, random) << set.name;
+  }
+}
+
 std::string refusal(const CheckData& data) {
   try {
     input_sets({{"x", DType::f32, {4, 2}, 1}}, data);
