@@ -25,7 +25,7 @@ using passes::WeightedProduct;
 
 // At least this many values per tensor are recorded over all runs if there are more, and fewer than
 // twice as many. More values do not change the choice.
-constexpr int64_t kMostValues = int64_t{1} << 18;
+constexpr int64_t kLeastValues = int64_t{1} << 18;
 // About the number of rows of a product's inputs that GPTQ correlates, over all runs, if there are
 // more.
 constexpr int64_t kMostRows = 4096;
@@ -100,7 +100,7 @@ void Calibrator::find_layers() {
 void Calibrator::add_values(Recorded& to, const Tensor& data, int64_t run, int64_t runs) {
   const std::vector<float> all = passes::to_floats(data);
   const auto count = static_cast<int64_t>(all.size());
-  const int64_t step = std::max<int64_t>(1, count * runs / kMostValues);
+  const int64_t step = std::max<int64_t>(1, count * runs / kLeastValues);
   for (int64_t i = run % step; i < count; i += step)
     if (const float v = all[static_cast<size_t>(i)]; std::isfinite(v)) to.values.push_back(v);
   // The largest value determines the range that the format must represent.

@@ -8,7 +8,9 @@ namespace {
 
 using passes::ByteFormat;
 
-constexpr int64_t kMostSampled = int64_t{1} << 18;
+// At least this many values are sampled over all runs if there are more, and fewer than twice as
+// many.
+constexpr int64_t kLeastSampled = int64_t{1} << 18;
 constexpr int kRanges = 25;
 constexpr double kNarrower = 0.95;  // ratio of two neighbouring ranges
 constexpr int kSteps = 255;
@@ -87,7 +89,7 @@ class Histogram {
 
 void RecordedValues::add(std::span<const float> values, int64_t run, int64_t runs) {
   const auto count = static_cast<int64_t>(values.size());
-  const int64_t step = std::max<int64_t>(1, count * runs / kMostSampled);
+  const int64_t step = std::max<int64_t>(1, count * runs / kLeastSampled);
   for (int64_t i = run % step; i < count; i += step)
     if (const float v = values[static_cast<size_t>(i)]; std::isfinite(v)) sample.push_back(v);
   for (const float v : values) {
