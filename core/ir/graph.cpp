@@ -1,7 +1,6 @@
 #include "ir/graph.h"
 
 #include <algorithm>
-#include <deque>
 #include <unordered_set>
 
 #include "ir/newest.h"
@@ -309,7 +308,6 @@ void Graph::sort() {
   std::unordered_map<Node*, size_t> missing;
   std::unordered_map<Node*, std::vector<Node*>> readers;
   const std::vector<Node*> all = nodes();
-  std::deque<Node*> ready;
   for (Node* n : all) {
     std::vector<Value*> reads;
     collect_reads(*n, *this, reads);

@@ -163,7 +163,6 @@ void pow_of_one_type(Rewriter& r) {
 
 void bernoulli_to_parts(Rewriter& r) {
   Value* x = r.in(0);
-  std::vector<std::pair<const std::string_view, ir::Attribute>> seed;
   Value* random = r.newest("RandomUniformLike", {x});
   if (const auto* given = r.at.find_attr("seed")) random->producer()->attributes["seed"] = *given;
   r.result(0, r.cast(r.newest("Less", {random, x}), r.at.output()->dtype()));

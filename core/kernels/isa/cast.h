@@ -9,7 +9,6 @@ namespace poprt::kernels::isa {
 
 // f16 and bf16 convert from and to f32 only.
 enum class Number { f32, f64, s8, u8, s16, u16, s32, u32, s64, u64, boolean, f16, bf16 };
-inline constexpr int kNumbers = 13;
 
 using CastRow = void (*)(void* to, const void* from, int64_t n) noexcept;
 

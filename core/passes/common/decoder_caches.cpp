@@ -109,8 +109,8 @@ void keep_whole_caches(ir::Graph& graph) {
 }
 
 ir::Node* product_of_logits(ir::Value* value) {
-  constexpr int kMostSteps = 8;
-  for (int steps = 0; value && value->producer() && steps < kMostSteps; steps++) {
+  constexpr int kMostNodes = 7;  // after the product
+  for (int nodes = 0; value && value->producer() && nodes <= kMostNodes; nodes++) {
     ir::Node* n = value->producer();
     if (n->is("MatMul") || n->is("MatMulNBits", "com.microsoft")) return n;
     const bool unary = n->is("Cast") || n->is("Tanh") || n->is("Identity");

@@ -170,7 +170,6 @@ void erase_if_dead(Node* node) {
     for (const Value* v : n->outputs()) used |= is_used(v);
     if (used) continue;
     const std::vector<Value*> reads(n->inputs().begin(), n->inputs().end());
-    std::erase(work, n);
     n->graph().erase_node(n);
     std::vector<Value*> unique;
     for (Value* v : reads)
