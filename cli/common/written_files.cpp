@@ -33,9 +33,10 @@ bool is_below(const fs::path& path, const fs::path& folder) {
   return end == folder.end() || (std::next(end) == folder.end() && end->empty());
 }
 
-[[noreturn]] void refuse(const fs::path& path, const std::string& option, const std::string& why) {
-  throw Failure(
-      fmt::format("{}: cannot write '{}': {}; give another path", option, path.string(), why));
+[[noreturn]] void refuse(const fs::path& path, const std::string& option, const std::string& why,
+                         const char* also = "") {
+  throw Usage(fmt::format("{}: cannot write '{}': {}; give another path{}", option, path.string(),
+                          why, also));
 }
 
 // The start of an entry of external_data in the bytes of an ONNX model: field 1, the key, is

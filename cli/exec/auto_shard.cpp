@@ -137,9 +137,6 @@ int run(AutoShardArguments a) {
     a.output_model =
         (input.parent_path() / (input.stem().string() + ".auto_sharded.onnx")).string();
   }
-  std::error_code error;
-  if (fs::equivalent(a.input_model, a.output_model, error))
-    throw Usage("--output_model: the sharded model would overwrite its source");
   CommandFiles files;
   files.reads_model(a.input_model);
   files.writes(a.output_model, "--output_model");

@@ -43,9 +43,6 @@ std::vector<std::string> names_in(const std::string& list) {
 // one of the data files in `words` (NAME=DATA).
 void save(const ir::Graph& graph, const std::string& source, const std::string& target,
           const std::vector<std::string>& words = {}) {
-  std::error_code error;
-  if (fs::equivalent(source, target, error))
-    throw Failure(fmt::format("'{}' is the source; give another --output_model", target));
   CommandFiles files;
   files.reads_model(source);
   for (const std::string& word : words) files.reads(word.substr(word.rfind('=') + 1));

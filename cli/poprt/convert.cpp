@@ -14,13 +14,8 @@ namespace fs = std::filesystem;
 std::string converted_path(const GivenOptions& given, const std::string& input) {
   const fs::path name(
       given.text("output_model", fs::path(input).stem().string() + ".optimized.onnx"));
-  const fs::path path =
-      name.is_absolute() ? name : fs::path(given.text("output_dir", "./")) / name.filename();
-  std::error_code error;
-  if (fs::equivalent(input, path, error))
-    throw Failure(fmt::format(
-        "the converted model would overwrite its source '{}'; give another --output_model", input));
-  return path.string();
+  return name.is_absolute() ? name.string()
+                            : (fs::path(given.text("output_dir", "./")) / name.filename()).string();
 }
 
 namespace {

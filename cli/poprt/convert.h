@@ -9,10 +9,10 @@
 
 namespace poprt::cli {
 
-// Returns the path of the converted model. Throws Failure if it is the source.
+// Returns the path of the converted model.
 std::string converted_path(const GivenOptions& given, const std::string& input);
 
-// Throws Failure if a file to write is one that the command reads, or if two of the files to write
+// Throws Usage if a file to write is one that the command reads, or if two of the files to write
 // are the same: the converted model, the executable and the graph of serialize_ir. Empty paths are
 // not written. `sources` are the ONNX models.
 void require_separate_files(const GivenOptions& given, const std::vector<std::string>& sources,

@@ -113,7 +113,7 @@ class AutoShard(CommandTest):
         self.misused(["-i", "d.onnx", "--num_ipus", "1"], "--num_ipus: expected more than 1, found 1")
         self.misused(["-i", "d.onnx", "--num_ipus", "500"], "places for cuts")
         self.misused(["-i", "d.onnx", "--num_ipus", "2", "--num_processes", "0"], "--num_processes")
-        self.misused(["-i", "d.onnx", "--num_ipus", "2", "--output_model", "d.onnx"], "overwrite its source")
+        self.misused(["-i", "d.onnx", "--num_ipus", "2", "--output_model", "d.onnx"], "same file as 'd.onnx', which the command reads")
         self.misused(["--num_ipus", "2"], "--input_model")
         self.fails(["-i", "none.onnx", "--num_ipus", "2"], "none.onnx")
 

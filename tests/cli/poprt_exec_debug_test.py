@@ -225,7 +225,7 @@ class Modify(DebugTest):
         self.misused(["extract", "--model", "one.onnx", "--output_names", "none"], "no tensor 'none'")
         self.misused(["extract", "--model", "one.onnx", "--input_names", "y", "--output_names", "m"], "no output needs 'y'")
         self.misused(["extract", "--model", "one.onnx", "--input_names", "m", "--output_names", "m"], "both an input and an output of the part")
-        self.fails(["modify", "--model", "one.onnx", "--sort", "--output_model", "one.onnx"], "is the source")
+        self.misused(["modify", "--model", "one.onnx", "--sort", "--output_model", "one.onnx"], "is the same file as 'one.onnx'")
         self.fails(["modify", "--model", "none.onnx", "--sort"], "none.onnx")
 
 

@@ -436,7 +436,7 @@ class Errors(CommandTest):
     def test_source_is_never_overwritten(self):
         with open(DIGITS, "rb") as file:
             self.write("m.onnx", file.read())
-        self.fails(["-i", "m.onnx", *DIGITS_SHAPE, "--output_model", "m.onnx"], "'m.onnx'", "--output_model")
+        self.misused(["-i", "m.onnx", *DIGITS_SHAPE, "--output_model", "m.onnx"], "same file as 'm.onnx'", "--output_model")
 
     def test_standard_output_that_is_full(self):
         for words in (["--version"], ["--list_all_passes"]):

@@ -15,7 +15,7 @@ class WrittenFiles(CommandTest):
     def refused(self, command, words, *facts):
         """Fails for the files, and leaves every file as it was."""
         self.command = command
-        self.fails(words, *facts, "give another path")
+        self.misused(words, *facts, "give another path")
 
     def external(self):
         """A model with its weight in a file with a blank in its name."""

@@ -221,9 +221,9 @@ TEST_F(Debug, ModelsAreChanged) {
   EXPECT_EQ(debug({"modify", "--model", "one.onnx", "--sort", "--output_model", "o.onnx"}).out,
             "model: o.onnx\n");
   EXPECT_TRUE(has(
-      refused(debug({"modify", "--model", "one.onnx", "--sort", "--output_model", "./one.onnx"}),
-              1),
-      "'./one.onnx' is the source; give another --output_model"));
+      refused(debug({"modify", "--model", "one.onnx", "--sort", "--output_model", "./one.onnx"})),
+      "--output_model: cannot write './one.onnx': it is the same file as 'one.onnx', which the "
+      "command reads; give another path"));
   EXPECT_TRUE(has(refused(debug({"modify", "--model", "one.onnx"})),
                   "there is no change to make; give --update, --extract or --sort"));
 }

@@ -31,11 +31,13 @@ TEST(ConvertedPath, IsNotTheSource) {
   const std::string source = folder.path() / "net.onnx";
   std::ofstream(source) << "model";
   try {
-    converted_path(paths(folder.path(), "net.onnx"), source);
+    const GivenOptions given = paths(folder.path(), "net.onnx");
+    require_separate_files(given, {source}, converted_path(given, source), {});
     ADD_FAILURE() << "taken";
-  } catch (const Failure& e) {
-    EXPECT_EQ(std::string(e.what()), "the converted model would overwrite its source '" + source +
-                                         "'; give another --output_model");
+  } catch (const Usage& e) {
+    EXPECT_EQ(std::string(e.what()), "--output_model: cannot write '" + source +
+                                         "': it is the same file as '" + source +
+                                         "', which the command reads; give another path");
   }
 }
 
