@@ -90,16 +90,18 @@ void convert_and_compile(const GivenOptions& given) {
   if (only_prints(given)) return;
   MadeFolder made(given.text("output_dir", "./"));
   const bool exports = exports_popef(given), writes = writes_converted(given);
-  std::optional<TemporaryFolder> unkept;  // of the model that scripts convert for the compiler
-  if (!writes && scripts) unkept.emplace();
+  // The model that scripts convert for the compiler, or that is only checked, is not kept.
+  const bool converts = writes || scripts || given.has("check");
+  std::optional<TemporaryFolder> unkept;
+  if (!writes && converts) unkept.emplace();
   const std::string converted = unkept ? (unkept->path() / fs::path(input).filename()).string()
                                        : converted_path(given, input);
   const std::string popef =
       exports ? popef_path(given, scripts ? converted : input).string() : std::string();
-  require_separate_files(given, {input}, writes || scripts ? converted : std::string(), popef);
+  require_separate_files(given, {input}, converts ? converted : std::string(), popef);
   NewModel written(converted);
   std::string model = input;
-  if (writes || scripts) {
+  if (converts) {
     bar.begin("PopRT conversion");
     model = convert(given, compiler.get(), input, converted);
     bar.finish();

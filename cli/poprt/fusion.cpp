@@ -47,6 +47,9 @@ void Fusion::run() {
   if (writes) {
     convert(converted);
     fmt::print("converted model: {}\n", converted);
+  } else if (std::ranges::any_of(models_, [](const GivenOptions& m) { return m.has("check"); })) {
+    const TemporaryFolder unkept;  // the models are only checked
+    convert((unkept.path() / kName).string());
   }
   made.keep();
   if (popef.empty() && !given_.has("run")) {

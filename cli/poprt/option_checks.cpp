@@ -63,7 +63,7 @@ void set_batch_axis(GivenOptions& given) {
 
 bool writes_converted(const GivenOptions& given) {
   for (const char* name : {"keep_converted", "output_model", "output_dir", "export_popef",
-                           "popef_name", "check", "precision_compare", "calibration_with_data"})
+                           "popef_name", "precision_compare", "calibration_with_data"})
     if (given.has(name)) return true;
   return !given.has("output") && !given.has("run");
 }

@@ -137,11 +137,14 @@ class Files(CommandTest):
         for words, files in ((["-o", "x.popef"], ["x.popef"]), (["--run"], []), (["--run", "-o", "x.popef"], ["x.popef"]),
                              ([], ["digits.optimized.onnx"]), (["--run", "--keep_converted"], ["digits.optimized.onnx"]),
                              (["-o", "x.popef", "--output_model", "c.onnx"], ["c.onnx", "x.popef"]),
+                             (["-o", "x.popef", "--check"], ["x.popef"]), (["--run", "--check"], []),
+                             (["-o", "x.popef", "--check", "--keep_converted"], ["check.json", "digits.optimized.onnx", "x.popef"]),
                              (["--export_popef"], ["digits.optimized.onnx", "executable.popef"])):
             with self.subTest(words):
                 out = self.succeeds("-i", DIGITS, *SHAPE, *words)
                 self.assertEqual(sorted(self.tree()), files)
                 self.assertEqual("converted model: " in out, any(f.endswith(".onnx") for f in files))
+                self.assertEqual("check: " in out, "--check" in words)
                 for name in files:
                     os.remove(self.path(name))
 

@@ -267,8 +267,9 @@ constexpr OptionRow kOptions[] = {
      .help =
          "Run the original and the converted model with several inputs, and compare the outputs "
          "and their sizes",
-     .note = "poprt's runtime runs both, the original without optional passes; writes check.json; "
-             "fails, and writes no model, if a difference exceeds 0.1 % (fp32), 2 % (fp16) or 20 % "
+     .note = "poprt's runtime runs both, the original without optional passes; writes check.json "
+             "next to the converted model, if that is kept; fails, and writes no model, if a "
+             "difference exceeds 0.1 % (fp32), 2 % (fp16) or 20 % "
              "(fp8) of the value plus 0.01, 1 or 20 % of the largest; only if a model is "
              "converted; docs/precision.md"},
 
