@@ -82,6 +82,15 @@ std::set<fs::path> external_data_of(const fs::path& model) {
   return found;
 }
 
+bool may_be_popef(const fs::path& path) {
+  constexpr std::string_view kTag = "PopEF ";
+  std::ifstream file(path, std::ios::binary);
+  std::string tag(kTag.size(), '\0');
+  file.read(tag.data(), static_cast<std::streamsize>(tag.size()));
+  tag.resize(static_cast<size_t>(file.gcount()));
+  return tag.empty() || tag == kTag;
+}
+
 void CommandFiles::reads(const fs::path& file) { inputs_.push_back(file); }
 
 void CommandFiles::reads_model(const fs::path& file) {
@@ -114,11 +123,20 @@ void CommandFiles::require_unread(const fs::path& file, const std::string& optio
           fmt::format("it is a file in the folder '{}', which the command reads", folder.string()));
 }
 
+void CommandFiles::may_overwrite(bool given) { overwrite_ = given; }
+
+void CommandFiles::require_popef(const fs::path& file, const std::string& option) const {
+  if (file.extension() != ".popef" || overwrite_.value_or(false) || may_be_popef(file)) return;
+  refuse(file, option, "the file exists and is no PopEF file",
+         overwrite_ ? ", or --overwrite" : "");
+}
+
 void CommandFiles::writes(const fs::path& file, const std::string& option) {
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) return;
   if (fs::exists(status)) require_unread(file, option);
+  if (fs::exists(status)) require_popef(file, option);
   for (const auto& [other, of] : outputs_)
     if (is_same(other, file) || final_path(other) == final_path(file))
       refuse(file, option,

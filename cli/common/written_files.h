@@ -1,4 +1,5 @@
-// Refuses to write over the files that the same command reads.
+// Refuses to write over the files that the same command reads, and over other files with the name
+// of a PopEF file.
 #pragma once
 
 #include <filesystem>
@@ -22,17 +23,26 @@ class CommandFiles {
   // A folder with all files in it, except PopEF files, because a generator's folder may contain
   // those that it saved before.
   void reads_folder(const std::filesystem::path& folder);
-  // Throws Failure if the file is one that the command reads or also writes. `option` names the
-  // option that gives the path, such as --output.
+  // Whether the command has an option --overwrite, and whether it is given. Without the option, the
+  // command replaces no file that has the ending of PopEF files and other contents.
+  void may_overwrite(bool given);
+  // Throws Usage if the file is one that the command reads or also writes, or if its name ends in
+  // .popef and it exists and is no PopEF file. `option` names the option that gives the path, such
+  // as --output.
   void writes(const std::filesystem::path& file, const std::string& option);
 
  private:
   void require_unread(const std::filesystem::path& file, const std::string& option);
+  void require_popef(const std::filesystem::path& file, const std::string& option) const;
 
   std::vector<std::filesystem::path> inputs_, models_, folders_;
   std::vector<std::pair<std::filesystem::path, std::string>> outputs_;  // and their options
   std::optional<std::set<std::filesystem::path>> external_data_;        // of models_
+  std::optional<bool> overwrite_;  // empty if the command has no such option
 };
+
+// Whether the file is empty or begins with the first bytes of a PopEF file.
+bool may_be_popef(const std::filesystem::path& file);
 
 // The external data files that an ONNX model names. The names need not exist. Returns none for a
 // file that cannot be read.

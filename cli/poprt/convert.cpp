@@ -35,6 +35,7 @@ fs::path ir_path(const GivenOptions& given) {
 void require_separate_files(const GivenOptions& given, const std::vector<std::string>& sources,
                             const std::string& converted, const std::string& popef) {
   CommandFiles files;
+  files.may_overwrite(given.has("overwrite"));
   for (const std::string& source : sources) files.reads_model(source);
   // Words that are not paths do no harm, because there are no files with these names.
   for (const std::string& word : given.words_except(

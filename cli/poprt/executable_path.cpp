@@ -55,7 +55,7 @@ fs::path popef_path(const GivenOptions& given, const std::string& input) {
   poprt_executable* found = nullptr;
   if (given.has("overwrite") || !fs::exists(path, error)) return path;
   if (poprt_error* failure = poprt_executable_open(path.c_str(), &found)) {
-    poprt_error_free(failure);  // a file that is not an executable may be replaced
+    poprt_error_free(failure);  // require_separate_files() refuses a file that is no PopEF file
     return path;
   }
   const std::string other = poprt_executable_name(Executable(found).get());

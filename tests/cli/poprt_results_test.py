@@ -63,13 +63,16 @@ class Executables(Results):
 
     def compiled(self, *words):
         ran = self.run_command("-i", "m.onnx", "--export_popef", *words)
-        self.assertEqual([n for n in self.tree() if n.endswith(".part")], [])
+        self.assertEqual([n for n in self.tree() if n.endswith("part")], [])
         return ran.code, ran.err.strip()
 
-    def test_a_file_that_is_no_executable_is_replaced(self):
+    def test_a_file_that_is_no_popef_file_is_only_replaced_on_request(self):
         self.put("m.onnx", "Relu")
         self.write("executable.popef", b"something else")
-        self.assertEqual(self.compiled(), (0, ""))
+        self.assertEqual(self.compiled(), (2, "poprt: --popef_name: cannot write './executable.popef': the file exists and is no PopEF "
+                                              "file; give another path, or --overwrite; see poprt --help"))
+        self.assertEqual(self.tree()["executable.popef"], b"something else")
+        self.assertEqual(self.compiled("--overwrite"), (0, ""))
         self.assertIn("INPUT x", self.succeeds("-m", "executable.popef", command="popef_dump"))
 
     def test_models_of_one_name_are_others_when_no_name_is_left(self):

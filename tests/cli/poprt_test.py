@@ -485,7 +485,7 @@ class Errors(CommandTest):
 
     def test_existing_files_stay_when_it_fails(self):
         self.write("unknown_op.optimized.onnx", b"old model")
-        self.write("executable.popef", b"old executable")
+        self.write("executable.popef", b"PopEF old executable")
         self.fails(["-i", model("unknown_op"), "--export_popef"], "Frobnicate")  # fails() compares contents
 
 

@@ -92,6 +92,22 @@ TEST_F(WrittenFiles, FilesOfAFolderAreNotReplaced) {
   EXPECT_EQ(message(files, folder.path() / "model/new.onnx"), "accepted");
 }
 
+TEST_F(WrittenFiles, OnlyPopefFilesAreReplacedByPopefFiles) {
+  CommandFiles files;
+  EXPECT_EQ(message(files, file("a.popef", "notes")),
+            "--output: cannot write '" + (folder.path() / "a.popef").string() +
+                "': the file exists and is no PopEF file; give another path");
+  for (const char* bytes : {"", "PopEF ", "PopEF more"}) {
+    CommandFiles others;
+    EXPECT_EQ(message(others, file("a.popef", bytes)), "accepted") << bytes;
+  }
+  EXPECT_EQ(message(files, file("a.txt", "notes")), "accepted");
+  files.may_overwrite(false);
+  EXPECT_TRUE(message(files, file("a.popef", "P")).ends_with("give another path, or --overwrite"));
+  files.may_overwrite(true);
+  EXPECT_EQ(message(files, file("a.popef", "notes")), "accepted");
+}
+
 TEST_F(WrittenFiles, TwoOutputsAreTwoFiles) {
   CommandFiles files;
   EXPECT_EQ(message(files, folder.path() / "o.npy"), "accepted");
