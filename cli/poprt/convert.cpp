@@ -20,14 +20,18 @@ std::string converted_path(const GivenOptions& given, const std::string& input) 
 
 namespace {
 
-// The file of the lowered graph, or an empty path.
-fs::path ir_path(const GivenOptions& given) {
+// The file of the lowered graph, or an empty path. `popef` is the executable, or empty if none is
+// written. The default names are those of the library (ir_file() in
+// capi/src/libpoprt_compiler/library.cpp).
+fs::path ir_path(const GivenOptions& given, const std::string& popef) {
   const std::string wanted = given.compiler_field("serialize_ir", "False");
   if (wanted == "False" || wanted == "false" || wanted == "0") return {};
+  constexpr const char* kName = "serialized_ir.json";
   const std::string dest = given.compiler_field("serialized_ir_dest");
-  if (dest.empty()) return {};  // a name of the library's choice: serialized_ir.json, *.ir.json
+  if (dest.empty())
+    return popef.empty() ? fs::path(kName) : fs::path(popef).replace_extension(".ir.json");
   std::error_code error;
-  return fs::is_directory(dest, error) ? fs::path(dest) / "serialized_ir.json" : fs::path(dest);
+  return fs::is_directory(dest, error) ? fs::path(dest) / kName : fs::path(dest);
 }
 
 }  // namespace
@@ -44,7 +48,8 @@ void require_separate_files(const GivenOptions& given, const std::vector<std::st
   if (given.has("saved_model")) files.reads_folder(given.text("saved_model"));
   if (!converted.empty()) files.writes(converted, "--output_model");
   if (!popef.empty()) files.writes(popef, given.has("output") ? "--output" : "--popef_name");
-  if (const fs::path ir = ir_path(given); !ir.empty() && (!popef.empty() || given.has("run")))
+  if (const fs::path ir = ir_path(given, popef);
+      !ir.empty() && (!popef.empty() || given.has("run")))
     files.writes(ir, "--compiler_options serialized_ir_dest");
 }
 

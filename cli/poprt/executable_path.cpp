@@ -78,7 +78,7 @@ ExecutableReplacement::ExecutableReplacement(const GivenOptions& given, const fs
 }
 
 fs::path ExecutableReplacement::temporary_path() const {
-  return old_ ? fs::path(path_.string() + ".part") : path_;
+  return old_ ? fs::path(path_.string() + "-part") : path_;
 }
 
 void ExecutableReplacement::commit() {

@@ -20,7 +20,8 @@ class ExecutableReplacement {
   // With --overwrite, or if there is no executable at `path`, commit() does nothing.
   ExecutableReplacement(const GivenOptions& given, const std::filesystem::path& path);
   // The path to which the new file is written before commit(): a temporary one in the same folder
-  // if commit() compares it with an old executable, else the final path.
+  // if commit() compares it with an old executable, else the final path. Only the extensions
+  // differ, so the library derives the same name for the file of serialize_ir from both.
   std::filesystem::path temporary_path() const;
   // Moves the temporary file to its place. Throws Failure if the old file is another model, that
   // is, if no input or no output has the same name.

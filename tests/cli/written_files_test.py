@@ -72,6 +72,32 @@ class WrittenFiles(CommandTest):
         os.symlink("a.onnx", self.path("d.popef"))
         self.refused(self.command, ["c.popef", "--force", "-o", "d.popef"], "same file as")
 
+    def test_a_file_that_is_no_popef_file_stays(self):
+        """An empty file, such as that of mktemp, and a damaged PopEF file are replaced."""
+        self.write("notes.popef", b"my notes")
+        exists = "cannot write 'notes.popef': the file exists and is no PopEF file"
+        self.refused("poprt", ["-i", model("relu"), "-o", "notes.popef"], "--output: " + exists, "or --overwrite")
+        self.refused("poprt", ["-i", model("relu"), "--popef_name", "notes.popef"], "--popef_name: ", "is no PopEF file")
+        self.refused("poprt_exec generate", [GENERATOR, "--ids", "3", "--max-new-tokens", "1", "--save", "notes.popef"], "--save: " + exists)
+        self.succeeds("-i", model("relu"), "-o", "c.popef", command="poprt")
+        self.refused("poprt_exec recompile", ["c.popef", "--force", "--source", model("relu"), "-o", "notes.popef"], "--output: " + exists)
+        self.write("empty.popef", b"")
+        self.write("damaged.popef", b"PopEF \0\0")
+        for words in (["empty.popef"], ["damaged.popef"], ["notes.popef", "--overwrite"]):
+            self.succeeds("-i", model("relu"), "-o", *words, command="poprt")
+
+    def test_the_file_of_serialize_ir_has_a_name_of_the_executable(self):
+        words = ["-o", "x.popef", "--compiler_options", "serialize_ir=True"]
+        shutil.copy(model("relu"), self.path("x.onnx"))
+        for _ in range(2):  # the second command replaces the files of the first one
+            self.succeeds("-i", "x.onnx", *words, command="poprt")
+            self.assertEqual(sorted(self.tree()), ["x.ir.json", "x.onnx", "x.popef"])
+        os.rename(self.path("x.onnx"), self.path("x.ir.json"))
+        os.remove(self.path("x.popef"))
+        self.refused("poprt", ["-i", "x.ir.json", *words], "serialized_ir_dest", "same file as 'x.ir.json', which the command reads")
+        os.rename(self.path("x.ir.json"), self.path("serialized_ir.json"))
+        self.refused("poprt", ["-i", "serialized_ir.json", "--run", "--compiler_options", "serialize_ir=True"], "same file as")
+
     def test_two_outputs_are_two_files(self):
         self.write("two.onnx", onnx.model([onnx.node("Relu", ["x"], ["y"]), onnx.node("Neg", ["x"], ["z"])],
                                           [onnx.value("x", onnx.F32, [2])],
