@@ -149,7 +149,9 @@ int run(AutoShardArguments a) {
     throw Usage("--available_memory_proportion needs --target");
   const auto graph = named_graph(a.input_model);
   const Found found = a.target.empty() ? search(a, *graph) : search_by_estimate(a, *graph);
-  onnx::export_file(*cut_graph(*graph, found.best.cuts), a.output_model);
+  onnx::ExportOptions written;
+  written.sources.emplace_back(a.input_model);
+  onnx::export_file(*cut_graph(*graph, found.best.cuts), a.output_model, written);
   print(a, found);
   return 0;
 }

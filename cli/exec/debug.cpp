@@ -47,7 +47,9 @@ void save(const ir::Graph& graph, const std::string& source, const std::string& 
   files.reads_model(source);
   for (const std::string& word : words) files.reads(word.substr(word.rfind('=') + 1));
   files.writes(target, "--output_model");
-  onnx::export_file(graph, target);
+  onnx::ExportOptions written;
+  written.sources.emplace_back(source);
+  onnx::export_file(graph, target, written);
   fmt::print("model: {}\n", target);
 }
 

@@ -18,6 +18,7 @@
 #include "onnx/elem_type.h"
 #include "onnx/import.h"
 #include "onnx/limits.h"
+#include "onnx/model_hash.h"
 #include "onnx/tensor_proto.h"
 #include "onnx/wire.h"
 
@@ -368,12 +369,14 @@ class ModelWriter {
 void export_file(const ir::Graph& graph, const std::filesystem::path& path,
                  const ExportOptions& options) {
   ModelWriter writer(graph, options);
+  for (const auto& source : options.sources) require_not_read(path, source);
   AtomicFile file(path);
   std::optional<AtomicFile> data;
   if (options.external_data || writer.bytes() > kMostMessageBytes) {
     std::filesystem::path data_path =
         resolve_links(path);  // in the folder of the file itself, not of a link to it
     data_path += ".data";
+    for (const auto& source : options.sources) require_not_read(data_path, source);
     data.emplace(data_path);
     writer.externalize(data_path.filename().string(), options.external_threshold,
                        [&](std::span<const std::byte> bytes) { data->write(bytes); });

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "ir/graph.h"
 
@@ -26,6 +27,9 @@ struct ExportOptions {
   bool external_data = false;
   // Minimum size in bytes of tensors in the external file. Each tensor begins at a multiple of 64.
   uint64_t external_threshold = 1024;
+  // Models that the caller has read. Neither they nor their external data are replaced: the call
+  // throws invalid_argument.
+  std::vector<std::filesystem::path> sources = {};
 };
 
 // The IR version is the one that introduced the imported opset of ai.onnx. It is at least 4

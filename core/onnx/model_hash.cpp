@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 #include <string_view>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -213,6 +214,27 @@ class FileHash {
 };
 
 }  // namespace
+
+void require_not_read(const std::filesystem::path& path, const std::filesystem::path& model) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  if (!fs::is_regular_file(path, none)) return;
+  std::vector<ModelFile> files;
+  try {
+    files = open_model_files(model, true);
+  } catch (const Error&) {
+    return;
+  }
+  for (const ModelFile& f : files) {
+    const fs::path read = f.location.empty() ? model : model.parent_path() / f.location;
+    if (fs::equivalent(read, path, none))
+      fail(ErrorCode::invalid_argument,
+           "cannot write '{}': it is the same file as '{}'{}, which would be overwritten; give "
+           "another path",
+           path.string(), read.string(),
+           f.location.empty() ? "" : fmt::format(", which has tensors of '{}'", model.string()));
+  }
+}
 
 std::string copy_of(const ModelFile& file) {
   std::string copied(file.bytes.size(), '\0');

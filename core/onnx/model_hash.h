@@ -46,6 +46,11 @@ std::vector<ModelFile> open_model_files(
     const std::optional<std::filesystem::path>& directory = std::nullopt, bool allow_links = false,
     bool copy = false);
 
+// A function that writes `path` calls it first. Throws invalid_argument if the file exists and is
+// the model or one of its external data files, because it would be replaced. A model that cannot be
+// read is not an error here, because its import reports it.
+void require_not_read(const std::filesystem::path& path, const std::filesystem::path& model);
+
 // All bytes of a file.
 std::string copy_of(const ModelFile& file);
 

@@ -484,7 +484,7 @@ void Workspace::export_part(Tab& tab) {
     const auto nodes = tab.graph.part();
     const auto part =
         cut_subgraph(*tab.document->ir, results_of_nodes(*tab.document->graph, nodes));
-    onnx::export_file(*part, path);
+    onnx::export_file(*part, path, {.sources = {tab.path}});
     show_message(
         fmt::format("wrote {}: {}", printable(path.string()), counted(part->node_count(), "node")));
   } catch (const Error& e) {
@@ -498,7 +498,7 @@ void Workspace::export_renamed(Tab& tab) {
   path += ".renamed.onnx";
   try {
     const Renames& names = tab.details.renames();
-    onnx::export_file(*renamed(*tab.document->ir, names), path);
+    onnx::export_file(*renamed(*tab.document->ir, names), path, {.sources = {tab.path}});
     show_message(
         fmt::format("wrote {}: {}", printable(path.string()), counted(names.count(), "new name")));
   } catch (const Error& e) {

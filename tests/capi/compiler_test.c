@@ -93,6 +93,55 @@ static int files_in(const char* folder) {
   return count;
 }
 
+static void write_file(const char* path, const void* bytes, size_t size) {
+  FILE* file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(bytes, 1, size, file), size);
+  assert_int_equal(fclose(file), 0);
+}
+
+/* The output would replace tensors of the model. */
+static void does_not_write_over_external_data(void** state) {
+  (void)state;
+  /* y = x + w with f32[2]; w is in the file data.bin. */
+  static const unsigned char kAdd[] = {
+      0x08, 0x08, 0x3a, 0x56, 0x0a, 0x0e, 0x0a, 0x01, 0x78, 0x0a, 0x01, 0x77, 0x12, 0x01,
+      0x79, 0x22, 0x03, 0x41, 0x64, 0x64, 0x12, 0x01, 0x67, 0x2a, 0x1f, 0x08, 0x02, 0x10,
+      0x01, 0x42, 0x01, 0x77, 0x6a, 0x14, 0x0a, 0x08, 0x6c, 0x6f, 0x63, 0x61, 0x74, 0x69,
+      0x6f, 0x6e, 0x12, 0x08, 0x64, 0x61, 0x74, 0x61, 0x2e, 0x62, 0x69, 0x6e, 0x70, 0x01,
+      0x5a, 0x0f, 0x0a, 0x01, 0x78, 0x12, 0x0a, 0x0a, 0x08, 0x08, 0x01, 0x12, 0x04, 0x0a,
+      0x02, 0x08, 0x02, 0x62, 0x0f, 0x0a, 0x01, 0x79, 0x12, 0x0a, 0x0a, 0x08, 0x08, 0x01,
+      0x12, 0x04, 0x0a, 0x02, 0x08, 0x02, 0x42, 0x04, 0x0a, 0x00, 0x10, 0x11};
+  char folder[] = "/tmp/poprt_capi_XXXXXX", model[64], data[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(model, sizeof model, "%s/external.onnx", folder);
+  snprintf(data, sizeof data, "%s/data.bin", folder);
+  write_file(model, kAdd, sizeof kAdd);
+  write_file(data, "12345678", 8);
+  poprt_compile_options plain = {.struct_size = sizeof plain}, cached = plain;
+  char cache[64];
+  snprintf(cache, sizeof cache, "%s/cache", folder);
+  cached.enable_engine_caching = 1;
+  cached.cache_path = cache;
+  const poprt_compile_options* const options[] = {&plain, &cached};
+  const char* const inputs[] = {model};
+  for (size_t i = 0; i < 2; i++) {
+    poprt_compiler* c = make_compiler(options[i]);
+    FAILS(poprt_compiler_compile_to_popef(c, model, data), POPRT_INVALID_ARGUMENT,
+          "external.onnx', which would be overwritten");
+    FAILS(poprt_compiler_convert_file(c, model, data), POPRT_INVALID_ARGUMENT,
+          "external.onnx', which would be overwritten");
+    poprt_executable* e = NULL;
+    OK(poprt_compiler_compile_file(c, model, &e)); /* the tensors are unchanged */
+    poprt_executable_free(e);
+    poprt_compiler_free(c);
+  }
+  FAILS(poprt_compiler_fuse_files(inputs, 1, data), POPRT_INVALID_ARGUMENT,
+        "external.onnx', which would be overwritten");
+  unlink(model);
+  unlink(data);
+}
+
 /* The output would replace the model, so that it could not be compiled again. */
 static void does_not_write_over_its_input(void** state) {
   (void)state;
@@ -664,6 +713,7 @@ int main(void) {
       cmocka_unit_test(the_batch_size_fixes_shapes),
       cmocka_unit_test(compiles_bytes),
       cmocka_unit_test(does_not_write_over_its_input),
+      cmocka_unit_test(does_not_write_over_external_data),
       cmocka_unit_test(writes_popef_and_onnx_files_or_nothing),
       cmocka_unit_test(shows_models_as_they_are),
       cmocka_unit_test(lists_passes_and_operators),

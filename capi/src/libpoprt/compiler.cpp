@@ -438,7 +438,15 @@ std::string check_models(const poprt_compiler& c, const poprt_library_source& so
     models.inner.clear();
     models.original = compile_original(c, source, "");
   }
-  return capi::check_same_results(models, tolerance_of(c, *models.converted), data_of(c));
+  return capi::check_same_results(models, tolerance_of(c, source, *models.converted), data_of(c));
+}
+
+// Throws invalid_argument if writing `path` would replace the model or its external data.
+void require_not_read(const char* path, const char* model) {
+  capi::require_distinct(model, path);
+  call([&](poprt_library_error* error) {
+    capi::compiler_library().require_not_read(path, model, error);
+  });
 }
 
 void write_text(const fs::path& path, const std::string& text) {
@@ -721,7 +729,7 @@ poprt_error* poprt_compiler_compile_to_popef(const poprt_compiler* compiler, con
   return capi::guard([&] {
     const auto& c = capi::required(compiler, "compiler");
     const poprt_library_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
-    capi::require_distinct(onnx_path, &capi::required(popef_path, "popef_path"));
+    require_not_read(&capi::required(popef_path, "popef_path"), onnx_path);
     if (compiles_on_demand(c, false))
       fail(ErrorCode::invalid_argument,
            "shapes 'on_demand' is for a model that is loaded to run it: give the PopEF file the "
@@ -743,7 +751,7 @@ poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler, const c
   return capi::guard([&] {
     const auto& c = capi::required(compiler, "compiler");
     const poprt_library_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
-    capi::require_distinct(onnx_path, &capi::required(out_onnx_path, "out_onnx_path"));
+    require_not_read(&capi::required(out_onnx_path, "out_onnx_path"), onnx_path);
     c.converted = true;
     if (c.check_models || c.compare_layers)
       convert_and_check(c, source, out_onnx_path);
@@ -758,7 +766,7 @@ poprt_error* poprt_compiler_fuse_files(const char* const* onnx_paths, size_t pat
     if (path_count) capi::required(onnx_paths, "onnx_paths");
     capi::required(out_onnx_path, "out_onnx_path");
     for (const char* path : std::span(onnx_paths, path_count))
-      capi::require_distinct(&capi::required(path, "onnx_paths[]"), out_onnx_path);
+      require_not_read(out_onnx_path, &capi::required(path, "onnx_paths[]"));
     call([&](poprt_library_error* error) {
       capi::compiler_library().fuse(onnx_paths, path_count, out_onnx_path, error);
     });

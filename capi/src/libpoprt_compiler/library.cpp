@@ -271,7 +271,9 @@ void convert(const poprt_compile_options* o, const poprt_library_source* source,
     report_step(*o, 0.8, "opset");
     compiler::settle_opset(graph, options);
     report_step(*o, 0.9, "write");
-    onnx::export_file(*graph, out_onnx_path);
+    onnx::ExportOptions files;
+    if (source->path) files.sources.emplace_back(source->path);
+    onnx::export_file(*graph, out_onnx_path, files);
     if (!log.empty()) write_log(log, out_onnx_path);
     if (stamps) *out_kept = new capi::Kept{source->path, *stamps, std::move(kept), same};
     finish(*o);
@@ -282,7 +284,9 @@ void fuse(const char* const* onnx_paths, size_t count, const char* out_onnx_path
           poprt_library_error* error) {
   library_guard(error, [&] {
     const std::vector<std::filesystem::path> paths(onnx_paths, onnx_paths + count);
-    onnx::export_file(*compiler::read_fused(paths), out_onnx_path);
+    onnx::ExportOptions files;
+    files.sources = paths;
+    onnx::export_file(*compiler::read_fused(paths), out_onnx_path, files);
   });
 }
 

@@ -300,6 +300,28 @@ TEST(Export, CollectedPiecesStayInTheirOrder) {
   EXPECT_TRUE(below && above);
 }
 
+TEST(Export, ReplacesNoFileOfItsSources) {
+  const TemporaryDirectory dir;
+  const auto g = trip(*rich_graph());
+  export_file(*g, dir / "a.onnx", {.external_data = true, .external_threshold = 1});
+  const ExportOptions plain = {.sources = {dir / "a.onnx"}};
+  const ExportOptions external = {
+      .external_data = true, .external_threshold = 1, .sources = {dir / "a.onnx"}};
+  for (const char* name : {"a.onnx", "a.onnx.data"})
+    expect_error(ErrorCode::invalid_argument, {name, "would be overwritten; give another path"},
+                 [&] { export_file(*g, dir / name, plain); });
+  // A model whose external data would have the name of that of the source.
+  std::filesystem::rename(dir / "a.onnx", dir / "b.onnx");
+  ExportOptions renamed = external;
+  renamed.sources = {dir / "b.onnx"};
+  expect_error(ErrorCode::invalid_argument, {"a.onnx.data", "has tensors of"},
+               [&] { export_file(*g, dir / "a.onnx", renamed); });
+  EXPECT_FALSE(std::filesystem::exists(dir / "a.onnx"));
+  EXPECT_EQ(difference(*g, *import_file(dir / "b.onnx")), "");
+  export_file(*g, dir / "c.onnx", renamed);
+  EXPECT_EQ(difference(*g, *import_file(dir / "c.onnx")), "");
+}
+
 TEST(Export, WritesEachFieldOfTheHead) {
   ir::Graph g("name");
   g.opsets = {{"", 17}, {"custom", 3}};
