@@ -205,7 +205,8 @@ constexpr OptionRow kOptions[] = {
      .group = kShapes,
      .kind = integer,
      .value = "N",
-     .help = "Batch size of every input; the commands use axis 0 without --batch_axis",
+     .help = "Batch size of every input that is no scalar; the commands use axis 0 without "
+             "--batch_axis",
      .since = "1.3",
      .needs = "batch_axis",
      .least = 1},

@@ -1,5 +1,6 @@
 #include "passes/common/input_shapes.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -82,8 +83,13 @@ bool fix_input_shapes(ir::Graph& graph, const InputShapes& wanted) {
   if (wanted.batch_size > 0) {
     const auto given = static_cast<size_t>(wanted.batch_axis);
     const std::string name = batch_name(graph, given);
+    // A scalar, such as a threshold, applies to all samples.
+    const auto is_scalar = [](const ir::Value* v) {
+      return v->type.has_shape && v->type.shape.empty();
+    };
+    const bool all_scalars = std::ranges::all_of(graph.inputs(), is_scalar);
     for (ir::Value* v : graph.inputs()) {
-      if (wanted.without_batch.contains(v->name())) continue;
+      if (wanted.without_batch.contains(v->name()) || (is_scalar(v) && !all_scalars)) continue;
       for (const size_t axis : batch_axes(*v, name, given)) {
         if (!v->type.has_shape || axis >= v->type.shape.size())
           fail(ErrorCode::invalid_argument, "batch_axis: input '{}' is {}, it has no axis {}",

@@ -75,6 +75,13 @@ TEST(InputShapes, TheBatchIsWhereItsNameIs) {
             "batch_size: input 'h' is f32[2,?], axis 0 is fixed and cannot become 8");
 }
 
+TEST(InputShapes, AScalarHasNoBatch) {
+  const passes::InputShapes batch = {.batch_size = 8, .batch_axis = 0};
+  EXPECT_EQ(fixed("input %x : f32[N,T]\ninput %limit : f32[]", batch), "f32[8,T] f32[] ");
+  EXPECT_EQ(fixed("input %limit : f32[]", batch),
+            "batch_axis: input 'limit' is f32[], it has no axis 0");
+}
+
 TEST(InputShapes, RefusesMismatchedShapes) {
   EXPECT_EQ(fixed("input %x : f32[2,3]", {{{"x", {2, 4}}}}),
             "input_shape: input 'x' is f32[2,3], axis 1 is fixed and cannot become 4");
