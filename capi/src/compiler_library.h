@@ -92,6 +92,9 @@ typedef struct poprt_compiler_library {
   // Writes the names of results whose sizes check reports, one line each.
   void (*sized)(const poprt_compile_options* options, const poprt_library_source* source,
                 const poprt_library_sink* sink, poprt_library_error* error);
+  // Returns whether the model has an operator that rounds values to 8 bits or fewer.
+  int (*quantizes)(const poprt_compile_options* options, const poprt_library_source* source,
+                   poprt_library_error* error);
   void (*list_passes)(const poprt_library_sink* sink, poprt_library_error* error);
   void (*list_ops)(const poprt_library_sink* sink, poprt_library_error* error);
   void (*set_log_level)(const char* level);
@@ -156,6 +159,8 @@ typedef struct poprt_compiler_library {
   // Reports the error that adopt_plugin would report because of the compiler's own passes, and
   // registers nothing. The message does not name the library.
   void (*check_plugin)(const struct poprt_plugin_contents* contents, poprt_library_error* error);
+  // Reports invalid_argument if the file `path` is the model or one of its external data files.
+  void (*require_not_read)(const char* path, const char* model, poprt_library_error* error);
 } poprt_compiler_library;
 
 // The only symbol of the library. Static storage.

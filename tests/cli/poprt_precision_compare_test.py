@@ -337,6 +337,15 @@ class Check(CheckTest):
         self.write_model([onnx.node("MatMul", ["v", "w"], ["y"])], {"w": ([1, 1], [600.0])})
         self.expect_differs(r"\[5,0\]: \d+ in the original", *fp8)
 
+    def test_halves_may_change_quantised_values_by_a_step(self):
+        """A half of the scale rounds another way, so that an element differs by a step of 1, which is 5 % of the value."""
+        nodes = [onnx.node("QuantizeLinear", ["v", "w"], ["q"]), onnx.node("DequantizeLinear", ["q", "w"], ["d"]),
+                 onnx.node("MatMul", ["d", "d"], ["y"])]
+        values = [onnx.value(n, onnx.F32, [4, 4]) for n in "vy"]
+        self.write("m.onnx", onnx.model(nodes, values[:1], values[1:], [onnx.floats("w", [], [0.0999])], opset=13))
+        self.assertIn("  tolerance: int8: 20 % of the original's value", self.check("--precision", "fp16"))
+        self.assertIn("  tolerance: fp32: 0.1 %", self.check())
+
     def test_the_report_is_a_file_too(self):
         self.write_model([onnx.node("MatMul", ["v", "w"], ["y"])], {"w": ([1, 1], [2049.0])})
         printed = self.check("--precision", "fp16")

@@ -384,11 +384,17 @@ capi::CheckData data_of(const poprt_compiler& c) {
   return file ? capi::CheckData{file, read_arrays(file)} : capi::CheckData{};
 }
 
-capi::Tolerance tolerance_of(const poprt_compiler& c, const runtime::Model& converted) {
+capi::Tolerance tolerance_of(const poprt_compiler& c, const poprt_library_source& original,
+                             const runtime::Model& converted) {
   const char* precision = capi::named_option(c.options, "precision");
   if (!precision && c.options.precision == POPRT_PRECISION_FP16) precision = "fp16";
   if (!precision) precision = execution_precision(c);
-  return capi::tolerance_of(precision ? precision : "", converted);
+  if (!precision) return capi::tolerance_of("", converted);
+  int quantizes = 0;
+  call([&](poprt_library_error* error) {
+    quantizes = capi::compiler_library().quantizes(&c.options, &original, error);
+  });
+  return capi::tolerance_of(precision, converted, quantizes != 0);
 }
 
 std::string compare_layers(const poprt_compiler& c, const poprt_library_source& original,
@@ -409,7 +415,8 @@ std::string compare_layers(const poprt_compiler& c, const poprt_library_source& 
       compile_original(c, original, results),
       compile_converted(c, converted, {{capi::kLayers, results.c_str()}}),
       {}};
-  return capi::compare_layers(layers, models, tolerance_of(c, *models.converted), data_of(c));
+  return capi::compare_layers(layers, models, tolerance_of(c, original, *models.converted),
+                              data_of(c));
 }
 
 // Returns the results inside the original whose sizes check reports.

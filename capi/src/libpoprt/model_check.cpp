@@ -193,11 +193,12 @@ std::string layer_table(const std::vector<Layer>& layers, const CheckedRun& was,
 
 }  // namespace
 
-Tolerance tolerance_of(std::string_view precision, const runtime::Model& converted) {
+Tolerance tolerance_of(std::string_view precision, const runtime::Model& converted,
+                       bool quantizes) {
   if (precision.starts_with("fp8")) return kQuarter;
   if (precision == "int8") return kByte;
-  if (precision == "bf16") return kBfloat;
-  if (precision == "fp16" || precision == "f16") return kHalf;
+  if (precision == "bf16") return quantizes ? kByte : kBfloat;
+  if (precision == "fp16" || precision == "f16") return quantizes ? kByte : kHalf;
   for (const auto* anchors : {&converted.inputs(), &converted.outputs()})
     for (const auto& a : *anchors)
       if (a.dtype == DType::f16 || a.dtype == DType::bf16) return kHalf;

@@ -29,6 +29,7 @@
 #include "passes.h"
 #include "passes/common/custom.h"
 #include "passes/common/describe.h"
+#include "passes/common/rewrite.h"
 #include "passes/pass.h"
 #include "program/serialize.h"
 #include "runtime/session/popef_file.h"
@@ -349,6 +350,19 @@ void sized(const poprt_compile_options* options, const poprt_library_source* sou
   });
 }
 
+int quantizes(const poprt_compile_options* options, const poprt_library_source* source,
+              poprt_library_error* error) {
+  bool found = false;
+  library_guard(error, [&] {
+    const auto graph = import(*source, *options);
+    passes::for_each_node(*graph, [&](const ir::Node& node) {
+      found |= (node.op_type == "QuantizeLinear" || node.op_type == "DynamicQuantizeLinear") &&
+               dtype_bits(node.output()->dtype()) <= 8;
+    });
+  });
+  return found;
+}
+
 void embed(const poprt_library_source* source, const poprt_compile_options* options,
            int (*take)(void* context, const char* location, const void* data, size_t size),
            void* context, poprt_library_error* error) {
@@ -390,6 +404,7 @@ const poprt_compiler_library* poprt_compiler_library_table(void) {
       io_stat,
       layers,
       sized,
+      quantizes,
       capi::list_passes,
       capi::list_ops,
       [](const char* level) { set_log_level(level); },
@@ -414,6 +429,9 @@ const poprt_compiler_library* poprt_compiler_library_table(void) {
         return kernels::borrow_isa_builds(*static_cast<const kernels::IsaBuilds*>(builds));
       },
       capi::check_plugin,
+      [](const char* path, const char* model, poprt_library_error* error) {
+        library_guard(error, [&] { onnx::require_not_read(path, model); });
+      },
   };
   return &table;
 }

@@ -152,6 +152,9 @@ TEST_F(ModelCheck, ThePrecisionChoosesTheTolerance) {
   EXPECT_EQ(tolerance_of("fp8", *floats).precision, "fp8");
   EXPECT_EQ(tolerance_of("bf16", *floats).precision, "bf16");
   EXPECT_EQ(tolerance_of("fp8_weight", *halves).precision, "fp8");
+  EXPECT_EQ(tolerance_of("fp16", *halves, true).precision, "int8");
+  EXPECT_EQ(tolerance_of("bf16", *floats, true).precision, "int8");
+  EXPECT_EQ(tolerance_of("", *floats, true).precision, "fp32");
 }
 
 TEST_F(ModelCheck, LayersOfRunTimeSizeAreCompared) {
