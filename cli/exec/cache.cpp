@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 
 #include "common/arguments.h"
 #include "common/json.h"
@@ -74,12 +73,10 @@ void print_entries(const std::vector<runtime::CacheEntry>& entries) {
   print_json({{"files", files}, {"bytes", bytes}});
 }
 
-// Returns the folder that compilers and runners use, with the same precedence.
+// Returns the folder of --path, else that of compilers and runners.
 std::string folder(const CacheSettings& s) {
   if (!s.path.empty()) return s.path;
-  for (const char* variable : {"POPXL_CACHE_DIR", "POPART_CACHE_DIR"})
-    if (const char* value = std::getenv(variable); value && *value) return value;
-  if (const auto users = runtime::user_cache_folder()) return users->string();
+  if (const auto standard = runtime::default_cache_folder()) return standard->string();
   throw Usage(
       "the folder is unknown, because HOME is not set; give --path, or set POPXL_CACHE_DIR or "
       "POPART_CACHE_DIR");

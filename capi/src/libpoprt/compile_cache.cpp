@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <initializer_list>
 #include <span>
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/shape.h"
 #include "codecs/sha256.h"
 #include "compiler_loader.h"
@@ -99,23 +97,10 @@ std::optional<std::filesystem::path> cache_folder(const poprt_compile_options& o
   // A cached executable has no graph that could be written.
   if (const char* ir = named_option(options, "serialize_ir"); ir && std::string_view(ir) == "True")
     return std::nullopt;
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  const std::string popxl = variable("POPXL_CACHE_DIR"), popart = variable("POPART_CACHE_DIR");
-  if (!popxl.empty() && !popart.empty() && popxl != popart)
-    log().warn("POPXL_CACHE_DIR '{}' is used, POPART_CACHE_DIR '{}' is not", popxl, popart);
-  const std::string& environment = popxl.empty() ? popart : popxl;
-  const bool from_environment = !environment.empty();
-  if (!options.enable_engine_caching && !from_environment) return std::nullopt;
+  const auto environment = runtime::cache_folder_of_environment();
+  if (!options.enable_engine_caching && !environment) return std::nullopt;
   if (options.cache_path && *options.cache_path) return options.cache_path;
-  return from_environment ? environment : std::string("session_cache");
-}
-
-std::optional<std::filesystem::path> default_cache_folder() {
-  if (auto folder = cache_folder({})) return folder;
-  return runtime::user_cache_folder();
+  return environment.value_or("session_cache");
 }
 
 runtime::CacheKey cache_key(const poprt_compile_options& options, const std::string& model_hash,

@@ -14,10 +14,6 @@ namespace poprt::capi {
 // POPART_CACHE_DIR, else "session_cache". Each of the two variables also enables caching.
 std::optional<std::filesystem::path> cache_folder(const poprt_compile_options& options);
 
-// Returns the folder of executables that are cached without an option: that of the two variables,
-// else `poprt` in the user's cache folder. nullopt if the user has none.
-std::optional<std::filesystem::path> default_cache_folder();
-
 // `model_hash` is the hash of the model's bytes with its external data.
 runtime::CacheKey cache_key(const poprt_compile_options& options, const std::string& model_hash,
                             const std::string& name);

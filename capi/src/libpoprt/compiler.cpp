@@ -671,8 +671,8 @@ std::unique_ptr<poprt_executable> load(const std::string& path,
     return open_compiled(path, given);
   poprt_compile_options o = given;
   std::string folder;
-  const bool named = (o.cache_path && *o.cache_path) || capi::cache_folder({});
-  if (const auto found = capi::default_cache_folder(); !named && found) folder = *found;
+  const bool named = (o.cache_path && *o.cache_path) || runtime::cache_folder_of_environment();
+  if (const auto found = runtime::user_cache_folder(); !named && found) folder = *found;
   if (!folder.empty()) o.cache_path = folder.c_str();
   o.enable_engine_caching = named || !folder.empty();
   if (popef) return load_with_source(path, o);

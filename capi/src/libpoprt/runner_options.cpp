@@ -124,7 +124,7 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
   // A copy depends on no file, so its weights stay in memory.
   if (!precision.empty())
     model = runtime::with_execution_precision(
-        model, precision, {copy ? std::nullopt : default_cache_folder(), library_build()});
+        model, precision, {copy ? std::nullopt : runtime::default_cache_folder(), library_build()});
   return c;
 }
 

@@ -145,6 +145,24 @@ std::optional<fs::path> user_cache_folder() {
   return std::nullopt;
 }
 
+std::optional<fs::path> cache_folder_of_environment() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return fs::path(value ? value : "");
+  };
+  const fs::path popxl = variable("POPXL_CACHE_DIR"), popart = variable("POPART_CACHE_DIR");
+  if (!popxl.empty() && !popart.empty() && popxl != popart)
+    log().warn("POPXL_CACHE_DIR '{}' is used, POPART_CACHE_DIR '{}' is not", popxl.string(),
+               popart.string());
+  if (popxl.empty() && popart.empty()) return std::nullopt;
+  return popxl.empty() ? popart : popxl;
+}
+
+std::optional<fs::path> default_cache_folder() {
+  if (auto folder = cache_folder_of_environment()) return folder;
+  return user_cache_folder();
+}
+
 fs::path ExecutableCache::path_of(const CacheKey& key) const {
   return folder_ / (key.hash + ".popef");
 }

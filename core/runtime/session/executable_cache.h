@@ -35,6 +35,12 @@ struct CacheEntry {
 // Returns `poprt` in the user's cache folder, which is XDG_CACHE_HOME or ~/.cache. nullopt if the
 // user has none.
 std::optional<std::filesystem::path> user_cache_folder();
+// Returns POPXL_CACHE_DIR, else POPART_CACHE_DIR of the environment. Warns if both are set and
+// differ.
+std::optional<std::filesystem::path> cache_folder_of_environment();
+// Returns the folder of files that are cached without an option: that of the environment, else that
+// of the user.
+std::optional<std::filesystem::path> default_cache_folder();
 
 // Any number of processes may use one folder: files are renamed when they are complete, and a
 // mapped file stays usable when it is removed. Thread-safe.

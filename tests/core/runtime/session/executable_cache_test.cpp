@@ -54,6 +54,23 @@ class Cache : public ::testing::Test {
   std::vector<std::byte> payload;
 };
 
+TEST_F(Cache, TheEnvironmentNamesTheDefaultFolder) {
+  const auto set = [](const char* popxl, const char* popart) {
+    ::setenv("POPXL_CACHE_DIR", popxl, 1);
+    ::setenv("POPART_CACHE_DIR", popart, 1);
+  };
+  set("", "");
+  EXPECT_EQ(cache_folder_of_environment(), std::nullopt);
+  EXPECT_EQ(default_cache_folder(), user_cache_folder());
+  set("", "/b");
+  EXPECT_EQ(default_cache_folder(), fs::path("/b"));
+  set("/a", "/b");
+  EXPECT_EQ(cache_folder_of_environment(), fs::path("/a"));
+  EXPECT_EQ(default_cache_folder(), fs::path("/a"));
+  ::unsetenv("POPXL_CACHE_DIR");
+  ::unsetenv("POPART_CACHE_DIR");
+}
+
 TEST_F(Cache, FindsAndRunsAStoredModel) {
   const ExecutableCache cache(folder);
   EXPECT_EQ(cache.find(key('a')), nullptr);
