@@ -225,6 +225,8 @@ TEST_F(Cache, TheFolderIsTheOptionsElseTheEnvironments) {
   o.cache_path = c.c_str();
   compile(o);
   EXPECT_EQ(folders(), "") << "a folder alone turns nothing on";
+  EXPECT_EQ(warnings, "`cache_path` has no effect without `enable_engine_caching`\n");
+  warnings.clear();
   o.enable_engine_caching = 1;
   compile(o);
   EXPECT_EQ(folders(), "c");
@@ -240,6 +242,11 @@ TEST_F(Cache, TheFolderIsTheOptionsElseTheEnvironments) {
   compile(plain());
   EXPECT_EQ(folders(), "a");
   EXPECT_EQ(warnings, "") << "both name the same";
+  poprt_compile_options only_folder = plain();
+  only_folder.cache_path = c.c_str();
+  compile(only_folder);
+  EXPECT_EQ(folders(), "c");
+  EXPECT_EQ(warnings, "") << "a variable turns the cache on, too";
   ::setenv("POPXL_CACHE_DIR", b.c_str(), 1);
   compile(plain());
   EXPECT_EQ(folders(), "b");

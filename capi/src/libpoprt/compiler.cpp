@@ -536,6 +536,11 @@ poprt_error* poprt_compiler_create(const poprt_compile_options* options,
     const capi::NamedOptions named(o);
     check(o);
     load_plugins(o);
+    if (o.cache_path && *o.cache_path && !o.enable_engine_caching &&
+        !runtime::cache_folder_of_environment()) {
+      log().warn("`cache_path` has no effect without `enable_engine_caching`");
+      o.cache_path = nullptr;
+    }
     auto compiler = std::make_unique<poprt_compiler>(o);
     compiler->check_models = named.check();
     compiler->compare_layers = named.precision_compare();
