@@ -1,15 +1,12 @@
 #include "serving/known_shapes.h"
 
+#include <poprt/runner.h>
+
 #include <algorithm>
 
 namespace poprt::serving {
-namespace {
 
-constexpr size_t kDefaultShapes = 16;  // the default of max_shapes
-
-}  // namespace
-
-KnownShapes::KnownShapes(size_t most) : most_(most ? most : kDefaultShapes) {}
+KnownShapes::KnownShapes(size_t most) : most_(most ? most : POPRT_DEFAULT_MAX_SHAPES) {}
 
 std::string KnownShapes::line(const std::string& input, const int64_t* shape, size_t rank) {
   if (input.find_first_of("=\n") != std::string::npos) return {};

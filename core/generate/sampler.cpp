@@ -108,14 +108,15 @@ void hide(std::span<T> values, std::span<const int64_t> tokens, T hidden) {
 }  // namespace
 
 void check(const SamplingOptions& o, int64_t vocabulary) {
-  const auto range = [](double value, double least, double most, const char* name) {
-    if (!(value >= least && value <= most))
-      fail(ErrorCode::invalid_argument, "{} is {}, expected {} to {}", name, value, least, most);
+  const auto range = [](double value, SamplingRange range, const char* name) {
+    if (!(value >= range.least && value <= range.most))
+      fail(ErrorCode::invalid_argument, "{} is {}, expected {} to {}", name, value, range.least,
+           range.most);
   };
-  range(o.temperature, 0, 1e6, "temperature");
-  range(o.top_p, 1e-9, 1, "top_p");
-  range(o.min_p, 0, 1, "min_p");
-  range(o.repetition_penalty, 1e-3, 1e3, "repetition_penalty");
+  range(o.temperature, kTemperatures, "temperature");
+  range(o.top_p, kTopP, "top_p");
+  range(o.min_p, kMinP, "min_p");
+  range(o.repetition_penalty, kRepetitionPenalties, "repetition_penalty");
   const auto not_negative = [](int64_t value, const char* name) {
     if (value < 0) fail(ErrorCode::invalid_argument, "{} is {}, must not be negative", name, value);
   };

@@ -28,6 +28,13 @@ struct SamplingOptions {
   int64_t min_new_tokens = 0;        // stop tokens are not chosen before
 };
 
+// The least and the greatest value of an option.
+struct SamplingRange {
+  double least, most;
+};
+inline constexpr SamplingRange kTemperatures{0, 1e6}, kTopP{1e-9, 1}, kMinP{0, 1},
+    kRepetitionPenalties{1e-3, 1e3};
+
 // Throws invalid_argument with the name of the option if one is out of range.
 void check(const SamplingOptions& options, int64_t vocabulary);
 

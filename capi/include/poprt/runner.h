@@ -59,6 +59,9 @@ typedef struct poprt_replica_device {
 /* For device_wait_timeout_ns: fail at once if no device is free. Since 1.0. */
 #define POPRT_DO_NOT_WAIT INT64_MIN
 
+/* `max_shapes` of runner options if it is 0. Since 1.0. */
+#define POPRT_DEFAULT_MAX_SHAPES 16
+
 /* Set struct_size to sizeof(poprt_runner_options) and the rest to zero; zero means default. The
  * comment of RuntimeConfig in runner.hpp names the fields that PopRT does not have. */
 typedef struct poprt_runner_options {

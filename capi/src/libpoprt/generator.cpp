@@ -48,7 +48,7 @@ using generate::SequenceOptions;
 // An option of a sequence by name: its range, and how it is stored.
 struct SequenceOption {
   std::string_view name;
-  double least, most;
+  generate::SamplingRange range;
   bool whole;
   void (*store)(SequenceOptions&, double);
 };
@@ -57,44 +57,66 @@ constexpr double kMostWhole = 0x1p53;  // from here on not every whole number is
 constexpr double kMostSeconds = 9e9;   // nanoseconds in 64 bits
 
 constexpr std::array kSequenceOptions = {
-    SequenceOption{"temperature", 0, 1e6, false,
+    SequenceOption{"temperature", generate::kTemperatures, false,
                    [](SequenceOptions& o, double v) { o.sampling.temperature = v; }},
     SequenceOption{
-        "top_k", 0, kMostWhole, true,
+        "top_k",
+        {0, kMostWhole},
+        true,
         [](SequenceOptions& o, double v) { o.sampling.top_k = static_cast<int64_t>(v); }},
-    SequenceOption{"top_p", 1e-9, 1, false,
+    SequenceOption{"top_p", generate::kTopP, false,
                    [](SequenceOptions& o, double v) { o.sampling.top_p = v; }},
-    SequenceOption{"min_p", 0, 1, false,
+    SequenceOption{"min_p", generate::kMinP, false,
                    [](SequenceOptions& o, double v) { o.sampling.min_p = v; }},
-    SequenceOption{"repetition_penalty", 1e-3, 1e3, false,
+    SequenceOption{"repetition_penalty", generate::kRepetitionPenalties, false,
                    [](SequenceOptions& o, double v) { o.sampling.repetition_penalty = v; }},
     SequenceOption{
-        "seed", 0, kMostWhole, true,
+        "seed",
+        {0, kMostWhole},
+        true,
         [](SequenceOptions& o, double v) { o.sampling.seed = static_cast<uint64_t>(v); }},
     SequenceOption{
-        "max_new_tokens", 0, kMostWhole, true,
+        "max_new_tokens",
+        {0, kMostWhole},
+        true,
         [](SequenceOptions& o, double v) { o.sampling.max_new_tokens = static_cast<int64_t>(v); }},
     SequenceOption{
-        "min_new_tokens", 0, kMostWhole, true,
+        "min_new_tokens",
+        {0, kMostWhole},
+        true,
         [](SequenceOptions& o, double v) { o.sampling.min_new_tokens = static_cast<int64_t>(v); }},
-    SequenceOption{"ignore_stop", 0, 1, true,
+    SequenceOption{"ignore_stop",
+                   {0, 1},
+                   true,
                    [](SequenceOptions& o, double v) { o.sampling.ignore_stop = v != 0; }},
-    SequenceOption{"time_limit", 0, kMostSeconds, false,
+    SequenceOption{"time_limit",
+                   {0, kMostSeconds},
+                   false,
                    [](SequenceOptions& o, double v) {
                      o.time_limit = std::chrono::nanoseconds(static_cast<int64_t>(v * 1e9));
                    }},
-    SequenceOption{"wait_for_logits", 0, 1, true,
+    SequenceOption{"wait_for_logits",
+                   {0, 1},
+                   true,
                    [](SequenceOptions& o, double v) { o.wait_for_logits = v != 0; }},
     SequenceOption{
-        "num_beams", 1, 4096, true,
+        "num_beams",
+        {1, 4096},
+        true,
         [](SequenceOptions& o, double v) { o.beams.num_beams = static_cast<int64_t>(v); }},
-    SequenceOption{"num_return_sequences", 1, 4096, true,
+    SequenceOption{"num_return_sequences",
+                   {1, 4096},
+                   true,
                    [](SequenceOptions& o, double v) {
                      o.beams.num_return_sequences = static_cast<int64_t>(v);
                    }},
-    SequenceOption{"length_penalty", -100, 100, false,
+    SequenceOption{"length_penalty",
+                   {-100, 100},
+                   false,
                    [](SequenceOptions& o, double v) { o.beams.length_penalty = v; }},
-    SequenceOption{"early_stopping", 0, 2, true,
+    SequenceOption{"early_stopping",
+                   {0, 2},
+                   true,
                    [](SequenceOptions& o, double v) {
                      o.beams.early_stopping =
                          static_cast<generate::EarlyStopping>(static_cast<int>(v));
@@ -401,10 +423,10 @@ poprt_error* poprt_sequence_set_option(poprt_sequence* sequence, const char* nam
     for (const SequenceOption& option : kSequenceOptions) {
       names += (names.empty() ? "" : ", ") + std::string(option.name);
       if (option.name != wanted) continue;
-      if (!(value >= option.least && value <= option.most) ||
+      if (!(value >= option.range.least && value <= option.range.most) ||
           (option.whole && value != std::floor(value)))
         fail(ErrorCode::invalid_argument, "{} is {}, expected {}{} to {}", wanted, value,
-             option.whole ? "a whole number from " : "", option.least, option.most);
+             option.whole ? "a whole number from " : "", option.range.least, option.range.most);
       return option.store(s.options, value);
     }
     fail(ErrorCode::not_found, "there is no option '{}'; options are: {}", wanted, names);

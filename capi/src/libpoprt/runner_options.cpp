@@ -133,6 +133,7 @@ runtime::ShapeRunnerConfig read_shape_runner_options(const poprt_runner_options*
   const auto o = read_options(options, "poprt_runner_options");
   runtime::ShapeRunnerConfig config;
   config.runner = read_runner_options(options, model);
+  static_assert(runtime::ShapeRunnerConfig::kDefaultShapes == POPRT_DEFAULT_MAX_SHAPES);
   if (o.max_shapes) config.max_shapes = static_cast<size_t>(o.max_shapes);
   config.max_memory = o.max_shape_memory < 0 ? device::memory_limit() / 2
                                              : static_cast<uint64_t>(o.max_shape_memory);
