@@ -104,6 +104,19 @@ bool OpenSizes::take_bytes(size_t input, uint64_t bytes, Sizes& sizes) const {
       open = at;
   }
   if (open < 0) return true;  // the runner of the shape compares the bytes
+  const auto bits = static_cast<uint64_t>(dtype_bits(a.dtype));
+  if (bits < 8 && bits * (known % 8) % 8 != 0) {
+    // The last byte may have places without an element. Several rows may need the same bytes.
+    const uint64_t bits_of_row = checked_mul<uint64_t>(bits, known);
+    const auto rows = static_cast<int64_t>(checked_mul<uint64_t>(bytes, 8) / bits_of_row);
+    if (bits_of_row < 8) return false;
+    if (dtype_bytes(a.dtype, checked_mul<int64_t>(rows, static_cast<int64_t>(known))) != bytes)
+      fail(ErrorCode::invalid_argument,
+           "input '{}': {} bytes are not those of whole rows of {} bits, which is {}{}", a.name,
+           bytes, bits_of_row, dtype_name(a.dtype), shape_string(a.shape));
+    set(input, open, rows, sizes);
+    return true;
+  }
   const uint64_t row = dtype_bytes(a.dtype, static_cast<int64_t>(known));
   if (row == 0 || bytes % row != 0)
     fail(ErrorCode::invalid_argument,

@@ -85,6 +85,26 @@ TEST(OpenSizes, ContradictionsAreRefused) {
   EXPECT_EQ(refused({{{}, 7, nullptr, 0}}), "not_found: there is no input 7; the model has 3");
 }
 
+// A row of 3 elements has 12 bits, and one of 1 element 4 bits.
+TEST(OpenSizes, RowsMayEndWithinAByte) {
+  const auto of = [](int64_t columns) {
+    return OpenSizes({{{"x", DType::u4, {kOpen, columns}, {"n", ""}}},
+                      {{"y", DType::u4, {kOpen, columns}, {"n", ""}}}});
+  };
+  const auto rows = [](const OpenSizes& open, uint64_t bytes) {
+    const InputBinding x[] = {sized("x", bytes)};
+    return open.of_request(x, nullptr).front();
+  };
+  const OpenSizes three = of(3), one = of(1);
+  for (int64_t n = 1; n < 20; n++)
+    EXPECT_EQ(rows(three, static_cast<uint64_t>(n * 3 + 1) / 2), n) << n;
+  EXPECT_EQ(failure([&] { rows(three, 4); }),
+            "invalid_argument: input 'x': 4 bytes are not those of whole rows of 12 bits, which is "
+            "u4[?,3]");
+  EXPECT_EQ(failure([&] { rows(one, 4); }),
+            "invalid_argument: input 'x': 4 bytes do not determine its shape: give the shape, too");
+}
+
 TEST(OpenSizes, ShapesFollowFromSizes) {
   const OpenSizes open = ids_and_mask();
   EXPECT_EQ(open.inputs({2, 7, 5}), (std::vector<Shape>{{2, 7}, {2, 1, 7}, {5, 3}}));
