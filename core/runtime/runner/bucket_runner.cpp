@@ -328,9 +328,17 @@ BucketRunner::Sizes BucketRunner::sizes_of(std::span<const InputBinding> inputs)
     if (sizes[d] == kUnknown) {
       const auto has_it = [&](const Extent& e) { return e.dimension == static_cast<int32_t>(d); };
       std::string where;
-      for (size_t i = 0; i < variants().inputs.size() && where.empty(); i++)
-        if (std::ranges::any_of(variants().inputs[i].extents, has_it))
-          where = fmt::format(", which input '{}' has", runner_.model().inputs()[i].name);
+      for (size_t at = 0; at < variants().inputs.size() && where.empty(); at++) {
+        if (!std::ranges::any_of(variants().inputs[at].extents, has_it)) continue;
+        const std::string& name = runner_.model().inputs()[at].name;
+        bool given = false;
+        for (size_t i = 0; i < inputs.size(); i++) given |= input_at(inputs[i], i) == at;
+        if (!given)
+          fail(ErrorCode::invalid_argument,
+               "input '{}' is missing: no other input determines dimension '{}'", name,
+               variants().dimensions[d]);
+        where = fmt::format(", which input '{}' has", name);
+      }
       fail(ErrorCode::invalid_argument, "no input of the request determines dimension '{}'{}",
            variants().dimensions[d], where);
     }

@@ -136,18 +136,19 @@ bool OpenSizes::has_bytes_of(std::span<const InputBinding> inputs, const Sizes& 
   return true;
 }
 
+size_t OpenSizes::first_with(size_t size) const {
+  const auto has_it = [&](const std::vector<int32_t>& dims) {
+    return std::ranges::find(dims, static_cast<int32_t>(size)) != dims.end();
+  };
+  return static_cast<size_t>(std::ranges::find_if(inputs_, has_it) - inputs_.begin());
+}
+
 void OpenSizes::check(const Sizes& sizes) const {
-  for (size_t i = 0; i < sizes.size(); i++) {
-    if (sizes[i] == kUnset) {
-      const auto has_it = [&](const std::vector<int32_t>& dims) {
-        return std::ranges::find(dims, static_cast<int32_t>(i)) != dims.end();
-      };
-      const auto at = std::ranges::find_if(inputs_, has_it) - inputs_.begin();
+  for (size_t i = 0; i < sizes.size(); i++)
+    if (sizes[i] == kUnset)
       fail(ErrorCode::invalid_argument,
            "no input of the request determines dimension '{}', which input '{}' has", names_[i],
-           shapes_.inputs[static_cast<size_t>(at)].name);
-    }
-  }
+           shapes_.inputs[first_with(i)].name);
 }
 
 OpenSizes::Sizes OpenSizes::of_request(std::span<const InputBinding> inputs,
@@ -181,6 +182,16 @@ OpenSizes::Sizes OpenSizes::of_request(std::span<const InputBinding> inputs,
            "input '{}': {} bytes do not determine its shape: give the shape, too",
            shapes_.inputs[input_at(b, left.front())].name, b.bytes);
     }
+  }
+  for (size_t i = 0; i < sizes.size(); i++) {
+    if (sizes[i] != kUnset) continue;
+    const size_t at = first_with(i);
+    bool given = false;
+    for (size_t k = 0; k < inputs.size(); k++) given |= input_at(inputs[k], k) == at;
+    if (!given)
+      fail(ErrorCode::invalid_argument,
+           "input '{}' is missing: no other input determines dimension '{}'",
+           shapes_.inputs[at].name, names_[i]);
   }
   check(sizes);
   return sizes;

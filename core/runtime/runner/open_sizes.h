@@ -54,6 +54,7 @@ class OpenSizes {
   void take_shape(size_t input, std::span<const int64_t> shape, Sizes& sizes) const;
   bool take_bytes(size_t input, uint64_t bytes, Sizes& sizes) const;
   bool has_bytes_of(std::span<const InputBinding> inputs, const Sizes& sizes) const;
+  size_t first_with(size_t size) const;  // the first input with this size
   void check(const Sizes& sizes) const;
 
   const program::OpenShapes shapes_;

@@ -601,6 +601,14 @@ public sealed class RunTest
     }
 
     [Test]
+    public void Scenario129AnInputIsMissing()
+    {
+        using (ModelRunner any = OnDemand(new CompilerOptions()), settled = AffineRunner())
+            foreach (ModelRunner runner in new[] { any, settled })
+                Fails(ErrorCode.InvalidArgument, () => runner.Run(new Dictionary<string, Array>()), "input 'x' is missing");
+    }
+
+    [Test]
     public void Scenario81BatchCompiledAhead()
     {
         using (ModelRunner runner = OnDemand(new CompilerOptions { BatchSize = 2 }))

@@ -60,6 +60,13 @@ func TestScenario80AnyShape(t *testing.T) {
 	fails(t, err, poprt.InvalidArgument, "x", "[3,5]")
 }
 
+func TestScenario129AnInputIsMissing(t *testing.T) {
+	for _, options := range []*poprt.CompileOptions{nil, {InputShapes: map[string][]int64{"x": {2, 4}}, Shapes: "fixed"}} {
+		_, err := loaded(t, model("affine.onnx"), options, nil).Run()
+		fails(t, err, poprt.InvalidArgument, "input 'x' is missing")
+	}
+}
+
 func TestScenario81BatchCompiledAhead(t *testing.T) {
 	r := loaded(t, model("affine.onnx"), &poprt.CompileOptions{BatchSize: 2}, nil)
 	equal(t, fmt.Sprint(r.Inputs()[0].Shape), "[2 4]")

@@ -551,6 +551,18 @@ class RunTest extends Scenarios {
   }
 
   @Test
+  void scenario_129_an_input_is_missing(@TempDir Path cache) {
+    try (ModelRunner fixed = affineRunner();
+        ModelRunner any = onDemand(cache, new CompilerOptions(), new RuntimeConfig())) {
+      for (ModelRunner runner : new ModelRunner[] {fixed, any})
+        fails(
+            ErrorCode.INVALID_ARGUMENT,
+            () -> runner.run(Map.<String, float[][]>of()),
+            "input 'x' is missing");
+    }
+  }
+
+  @Test
   void scenario_81_batch_compiled_ahead(@TempDir Path cache) {
     try (ModelRunner runner =
         onDemand(cache, new CompilerOptions().batchSize(2, 0), new RuntimeConfig())) {

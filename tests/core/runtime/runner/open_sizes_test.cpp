@@ -76,8 +76,8 @@ TEST(OpenSizes, ContradictionsAreRefused) {
   EXPECT_EQ(refused({shaped("mask", wrong)}),
             "invalid_argument: input 'mask': expected f32[?,1,?] (? is any size), given [2,2,7]");
   EXPECT_EQ(refused({shaped("ids", ids)}),
-            "invalid_argument: no input of the request determines dimension 'image:0', "
-            "which input 'image' has");
+            "invalid_argument: input 'image' is missing: no other input determines dimension "
+            "'image:0'");
   EXPECT_EQ(refused({shaped("ids", negative), shaped("image", image)}),
             "invalid_argument: dimension 'batch' is -1: expected 1 or more");
   EXPECT_EQ(refused({sized("image", 16)}),
