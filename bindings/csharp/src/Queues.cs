@@ -35,6 +35,13 @@ namespace Poprt
             closed = true;
         }
 
+        /// <summary>The library closes earlier queues only if it accepts the options of those that replace
+        /// them.</summary>
+        internal void KeepIfOpen()
+        {
+            closed = !raw.is_open();
+        }
+
         /// <summary>The queue of an input; always the same object.</summary>
         /// <exception cref="PoprtException">NotFound: no input has the name.</exception>
         public InputQueue InputQueue(string name)

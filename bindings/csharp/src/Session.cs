@@ -290,6 +290,7 @@ namespace Poprt
                 catch
                 {
                     Targets.Remove(number);
+                    if (queues != null) queues.KeepIfOpen();
                     throw;
                 }
                 finally

@@ -337,7 +337,13 @@ class Session:
         with self._changing:
             if self._queues is not None:
                 self._queues.closed = True
-            made.raw = self._call(_raw.RawSession.create_queue_manager, options)
+            try:
+                made.raw = self._call(_raw.RawSession.create_queue_manager, options)
+            except BaseException:
+                # The library closes the earlier queues only if it accepts the options.
+                if self._queues is not None and self._queues.raw.is_open():
+                    self._queues.closed = False
+                raise
             self._queues = made
         del asked
         return made.manager()

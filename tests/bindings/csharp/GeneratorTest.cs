@@ -78,6 +78,23 @@ public sealed class GeneratorTest
     }
 
     [Test]
+    public void Scenario131ATextAfterWrongOptions()
+    {
+        using (Generator generator = Make())
+        using (Sequence sequence = Text(generator))
+        {
+            Fails(ErrorCode.NotFound, () => sequence.SetOption("heat", 1), "temperature");
+            Fails(ErrorCode.InvalidArgument, () => sequence.SetOption("top_p", 2), "top_p");
+            Fails(ErrorCode.InvalidArgument, () => sequence.Append(53), "53");
+            sequence.SetOption("num_beams", 2);
+            Fails(ErrorCode.InvalidArgument, () => sequence.Start(), "slots");
+            sequence.SetOption("num_beams", 1);
+            sequence.Start();
+            Assert.That(sequence.ReadAll(), Is.EqualTo(tokens));
+        }
+    }
+
+    [Test]
     public void Scenario87Logits()
     {
         using (Generator generator = Make())

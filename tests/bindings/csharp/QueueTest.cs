@@ -22,6 +22,22 @@ public sealed class QueueTest
     }
 
     [Test]
+    public void Scenario130QueuesAfterAWrongOption()
+    {
+        using (Session session = OpenSession(Affine(2)))
+        {
+            QueueManager queues = session.CreateQueueManager(new QueueOptions { Buffers = 4 });
+            Fails(ErrorCode.InvalidArgument, () => session.CreateQueueManager(new QueueOptions { Buffers = 1 << 30 }));
+            var y = new float[8];
+            queues.InputQueue("x").Enqueue(Numbers(3));
+            Task done = queues.OutputQueue("y").Enqueue(y);
+            session.RunMainPrograms();
+            done.Wait();
+            Assert.That(y, Is.EqualTo(Expected(3)));
+        }
+    }
+
+    [Test]
     public void Scenario42Queues()
     {
         using (Session session = OpenSession(Affine(2)))

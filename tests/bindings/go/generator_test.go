@@ -69,6 +69,19 @@ func TestScenario86WrongGenerators(t *testing.T) {
 	fails(t, err, poprt.FailedPrecondition, "not started")
 }
 
+func TestScenario131ATextAfterWrongOptions(t *testing.T) {
+	g := generator(t, 1)
+	s := sequence(t, g, 8)
+	fails(t, s.SetOption("heat", 1), poprt.NotFound, "temperature")
+	fails(t, s.SetOption("top_p", 2), poprt.InvalidArgument, "top_p")
+	fails(t, s.Append(53), poprt.InvalidArgument, "53")
+	ok(t, s.SetOption("num_beams", 2))
+	fails(t, s.Start(), poprt.InvalidArgument, "slots")
+	ok(t, s.SetOption("num_beams", 1))
+	ok(t, s.Start())
+	equal(t, fmt.Sprint(must(s.ReadAll())), eightTokens)
+}
+
 func TestScenario87Logits(t *testing.T) {
 	s := sequence(t, generator(t, 1), 1)
 	ok(t, s.SetOption("wait_for_logits", 1))

@@ -11,6 +11,22 @@ import (
 
 func numbers8(first int) poprt.Tensor { return poprt.Elements(iota8(float32(first))) }
 
+func TestScenario130QueuesAfterAWrongOption(t *testing.T) {
+	s := session(t, affine(t))
+	queues := must(s.NewQueueManager(&poprt.QueueOptions{Buffers: 4}))
+	_, err := s.NewQueueManager(&poprt.QueueOptions{Buffers: -1})
+	fails(t, err, poprt.InvalidArgument)
+	in, out := must(queues.InputQueue("x")), must(queues.OutputQueue("y"))
+	done := make(chan *poprt.Queued, 2)
+	y := make([]float32, 8)
+	in.Enqueue(numbers8(3), done)
+	out.Enqueue(poprt.Elements(y), done)
+	ok(t, s.RunMainPrograms())
+	ok(t, (<-done).Error)
+	ok(t, (<-done).Error)
+	twicePlusOne(t, iota8(3), y)
+}
+
 func TestScenario42Queues(t *testing.T) {
 	s := session(t, affine(t))
 	queues := must(s.NewQueueManager(&poprt.QueueOptions{Buffers: 3}))

@@ -89,6 +89,21 @@ class GeneratorTest extends Scenarios {
   }
 
   @Test
+  void scenario_131_a_text_after_wrong_options() {
+    try (Generator generator = generator(1);
+        Sequence sequence = sequence(generator, 8)) {
+      fails(ErrorCode.NOT_FOUND, () -> sequence.setOption("heat", 1), "temperature");
+      fails(ErrorCode.INVALID_ARGUMENT, () -> sequence.setOption("top_p", 2), "top_p");
+      fails(ErrorCode.INVALID_ARGUMENT, () -> sequence.append(53), "53");
+      sequence.setOption("num_beams", 2);
+      fails(ErrorCode.INVALID_ARGUMENT, sequence::start, "slots");
+      sequence.setOption("num_beams", 1);
+      sequence.start();
+      assertArrayEquals(TOKENS, sequence.readAll());
+    }
+  }
+
+  @Test
   void scenario_87_logits() {
     try (Generator generator = generator(1);
         Sequence sequence = sequence(generator, 1)) {

@@ -64,6 +64,22 @@ class QueueTest extends Scenarios {
   }
 
   @Test
+  void scenario_130_queues_after_a_wrong_option() {
+    try (Session session = session(affine(2))) {
+      QueueManager queues = session.createQueueManager(new QueueOptions().buffers(4));
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> session.createQueueManager(new QueueOptions().buffers(1 << 30)));
+      InputQueue in = queues.inputQueue("x");
+      FloatBuffer y = queues.outputQueue("y").anchor().allocate().asFloatBuffer();
+      in.enqueue(numbers(in, 3));
+      queues.outputQueue("y").enqueue(y);
+      session.runMainPrograms();
+      check(y, 3);
+    }
+  }
+
+  @Test
   void scenario_42_queues() throws Exception {
     try (Session session = session(affine(2))) {
       QueueManager queues = session.createQueueManager(new QueueOptions().buffers(3));

@@ -153,6 +153,21 @@ class Generators(unittest.TestCase):
             with self.assertRaisesRegex(errors.FailedPreconditionError, "not started"):
                 s.next(-1)
 
+    def test_scenario_131_a_text_after_wrong_options(self):
+        with generator() as g:
+            s = g.new_sequence(PROMPT)
+            s.set_option("max_new_tokens", 8)
+            s.set_option("ignore_stop", 1)
+            for call, error in ((lambda: s.set_option("heat", 1), errors.NotFoundError), (lambda: s.append(53), errors.InvalidArgumentError),
+                                (lambda: s.set_option("top_p", 2), errors.InvalidArgumentError)):
+                self.assertRaises(error, call)
+            s.set_option("num_beams", 2)
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "slots"):
+                s.start()
+            s.set_option("num_beams", 1)
+            s.start()
+            self.assertEqual(list(s), TOKENS)
+
     def test_scenario_87_logits(self):
         with generator() as g:
             s = g.new_sequence(PROMPT)

@@ -430,6 +430,18 @@ class Sessions(SessionCase):
 
 
 class Queues(SessionCase):
+    def test_scenario_130_queues_after_a_wrong_option(self):
+        session = self.session()
+        queues = session.createQueueManager(4)
+        self.assertRaises(ValueError, session.createQueueManager, 4, lambda queue: None, -1)
+        x, y = queues.inputQueue("x"), queues.outputQueue("y")
+        result = np.empty((2, 4), np.float32)
+        done = x.enqueue(x_of(3)), y.enqueue(result)
+        session.runMainPrograms()
+        for future in done:
+            future.result()
+        np.testing.assert_array_equal(result, y_of(3))
+
     def test_scenario_42_queues(self):
         session = self.session()
         queues = session.createQueueManager(3)

@@ -26,6 +26,13 @@ public final class QueueManager {
     handle = Handle.of(this, raw, RawQueueManager::delete);
   }
 
+  /** The library closes earlier queues only if it accepts the options of those that replace them. */
+  void keepIfOpen() {
+    try (Use<RawQueueManager> use = handle.use()) {
+      replaced = !use.raw().is_open();
+    }
+  }
+
   /** Keeps the session open. */
   Use<RawSession> use() {
     if (replaced) throw new IllegalStateException("QueueManager is closed");

@@ -409,6 +409,7 @@ public final class Session implements AutoCloseable {
       made.open(resultOf(session -> session.create_queue_manager(raw)));
     } catch (Throwable e) {
       RawTargets.remove(target);
+      if (queues != null) queues.keepIfOpen();
       throw e;
     } finally {
       raw.delete();
