@@ -112,6 +112,7 @@ var option = regexp.MustCompile("`[a-z0-9_]+`")
 
 // spellOptions replaces the library's name `batch_size` by BatchSize.
 func spellOptions(message string) string {
+	message = strings.ReplaceAll(message, "`input_shape`", "`input_shapes`")
 	return option.ReplaceAllStringFunc(message, func(name string) string {
 		words := strings.Split(strings.Trim(name, "`"), "_")
 		for i, w := range words {

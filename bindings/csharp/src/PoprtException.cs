@@ -68,11 +68,11 @@ namespace Poprt
         }
 
         /// <summary>Replaces names of options in the spelling of the library, such as `batch_size`, by those of C#,
-        /// such as `BatchSize`.</summary>
+        /// such as `BatchSize`. The property of the option `input_shape` is InputShapes.</summary>
         private static string SpellOptions(string message)
         {
             return message == null || message.IndexOf('`') < 0 ? message : System.Text.RegularExpressions.Regex.Replace(
-                message, "`([a-z_]+)`", option => System.Text.RegularExpressions.Regex.Replace(
+                message.Replace("`input_shape`", "`input_shapes`"), "`([a-z_]+)`", option => System.Text.RegularExpressions.Regex.Replace(
                     option.Groups[1].Value, "(^|_)([a-z])", letter => letter.Groups[2].Value.ToUpperInvariant()));
         }
 

@@ -139,6 +139,8 @@ public sealed class CompileTest
         Fails(ErrorCode.InvalidArgument, () => new Compiler(new CompilerOptions { BatchSize = -1 }), "BatchSize is -1");
         using (Executable plain = Affine(2))
             Fails(ErrorCode.InvalidArgument, () => new ModelRunner(plain, new RuntimeConfig { QueueDepth = -1 }), "QueueDepth is -1");
+        Fails(ErrorCode.FailedPrecondition, () => new ModelRunner(Path.Combine(models, "affine.onnx"), config: new RuntimeConfig { BatchingDim = 0 }),
+            "give InputShapes or BatchSize");
     }
 
     /// <summary>Each call that compiles or converts a file raises what a callback has thrown.</summary>

@@ -291,6 +291,8 @@ func TestScenario126NamesOfOptionsInErrors(t *testing.T) {
 	fails(t, err, poprt.InvalidArgument, "BatchSize is -1")
 	_, err = poprt.NewRunner(affine(t), &poprt.RunnerOptions{QueueDepth: -1})
 	fails(t, err, poprt.InvalidArgument, "QueueDepth is -1")
+	_, err = poprt.LoadRunner(model("affine.onnx"), nil, &poprt.RunnerOptions{UseBatchingDim: true})
+	fails(t, err, poprt.FailedPrecondition, "give InputShapes or BatchSize")
 }
 
 func TestScenario91AnEstimateInTheExecutable(t *testing.T) {
