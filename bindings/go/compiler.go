@@ -171,7 +171,8 @@ func withCompiler(options *CompileOptions, use func(native.RawCompiler) error) e
 	})
 }
 
-func withOptions(options *CompileOptions, use func(native.RawCompileOptions) error) error {
+func withOptions(options *CompileOptions, use func(native.RawCompileOptions) error) (refused error) {
+	defer refuse(&refused)
 	if options == nil {
 		options = &CompileOptions{}
 	}
@@ -294,7 +295,8 @@ func IOStatistics(onnxPath string) (text string, err error) {
 // FuseModels writes several ONNX models as one. Compiling it is equivalent to [FuseExecutables]. Errors:
 // InvalidArgument (none, one that is fused, or two versions of another domain), Unimplemented (opsets that cannot be
 // converted to one), and those of reading and writing ONNX. Since 1.0.
-func FuseModels(onnxPaths []string, outPath string) error {
+func FuseModels(onnxPaths []string, outPath string) (refused error) {
+	defer refuse(&refused)
 	models := native.NewRawOpenOptions()
 	defer native.DeleteRawOpenOptions(models)
 	for _, path := range onnxPaths {
@@ -319,7 +321,8 @@ func ListOps() (string, error) {
 
 // LoadPlugin loads a library with operators, passes, patterns and transforms (docs/plugins.md), for all compilers and
 // runners of the process. Its code is executed. A second call has no effect. Since 1.0.
-func LoadPlugin(path string) error {
+func LoadPlugin(path string) (refused error) {
+	defer refuse(&refused)
 	return check(native.RawCompilerLoad_plugin(path))
 }
 

@@ -28,7 +28,8 @@ type DeviceManagerOptions struct {
 }
 
 // NewDeviceManagerWith returns a manager with options. Errors: InvalidArgument. Since 1.0.
-func NewDeviceManagerWith(options DeviceManagerOptions) (*DeviceManager, error) {
+func NewDeviceManagerWith(options DeviceManagerOptions) (_ *DeviceManager, refused error) {
+	defer refuse(&refused)
 	var failure uintptr
 	raw := native.NewRawDeviceManager(int64(options.DeviceCount), options.Visible, options.Shared, &failure)
 	if err := check(failure); err != nil {

@@ -110,7 +110,8 @@ func check(err uintptr) error {
 
 var option = regexp.MustCompile("`[a-z0-9_]+`")
 
-// spellOptions replaces the library's name `batch_size` by BatchSize.
+// spellOptions replaces the library's name `batch_size` by BatchSize. The field of the option `input_shape` is
+// InputShapes.
 func spellOptions(message string) string {
 	message = strings.ReplaceAll(message, "`input_shape`", "`input_shapes`")
 	return option.ReplaceAllStringFunc(message, func(name string) string {
@@ -122,6 +123,23 @@ func spellOptions(message string) string {
 		}
 		return strings.Join(words, "")
 	})
+}
+
+// refuse returns an error for a panic of package native: for a text that C would end at a zero character, and if there
+// is no memory for the wrapper. Functions that pass texts of the caller defer it.
+func refuse(err *error) {
+	switch found := recover().(type) {
+	case nil:
+	case native.BadText:
+		*err = invalid("argument '" + found.Argument + "' contains the character \\0")
+	case string:
+		if found != native.OutOfMemory {
+			panic(found)
+		}
+		*err = &Error{Code: ResourceExhausted, Message: "out of memory"}
+	default:
+		panic(found)
+	}
 }
 
 func invalid(message string) error { return &Error{Code: InvalidArgument, Message: message} }

@@ -30,7 +30,8 @@ func newExecutable(raw native.RawExecutable, err uintptr) (*Executable, error) {
 // Open maps a PopEF file and checks it. Do not change the file while it is in use; replacing it by rename is safe.
 // Errors: NotFound, PermissionDenied, InvalidArgument (a folder, device or pipe), DataLoss (not a PopEF file, damaged),
 // FailedPrecondition (another version, or several executables in one file).
-func Open(path string) (*Executable, error) {
+func Open(path string) (_ *Executable, refused error) {
+	defer refuse(&refused)
 	var err uintptr
 	return newExecutable(native.RawExecutableOpen_file(path, &err), err)
 }
@@ -42,7 +43,8 @@ type OpenOptions struct {
 }
 
 // OpenFiles opens several files, in any order, that form one model. Errors: as [Open].
-func OpenFiles(paths []string, options OpenOptions) (*Executable, error) {
+func OpenFiles(paths []string, options OpenOptions) (_ *Executable, refused error) {
+	defer refuse(&refused)
 	o := native.NewRawOpenOptions()
 	defer native.DeleteRawOpenOptions(o)
 	for _, p := range paths {

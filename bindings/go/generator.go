@@ -34,7 +34,8 @@ type Generator struct {
 // keys and values, or a PopEF file of [Generator.Save]. Errors: NotFound, DataLoss (a damaged file), Unimplemented (an
 // operator, or inputs and outputs without a known meaning), InvalidArgument (options), FailedPrecondition (a PopEF file
 // that is not for a generator), Unavailable (all devices are busy), ResourceExhausted. Since 1.0.
-func NewGenerator(path string, options *GeneratorOptions) (*Generator, error) {
+func NewGenerator(path string, options *GeneratorOptions) (_ *Generator, refused error) {
+	defer refuse(&refused)
 	o := GeneratorOptions{}
 	if options != nil {
 		o = *options

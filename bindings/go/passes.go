@@ -26,7 +26,8 @@ type PassOptions struct {
 	Folder       string // of external data; "": external data is an error
 }
 
-func withPasses(calls []PassCall, options PassOptions, use func(native.RawPasses) error) error {
+func withPasses(calls []PassCall, options PassOptions, use func(native.RawPasses) error) (refused error) {
+	defer refuse(&refused)
 	raw := native.NewRawPasses()
 	defer native.DeleteRawPasses(raw)
 	for _, call := range calls {

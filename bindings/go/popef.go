@@ -27,7 +27,8 @@ type PopEF struct {
 
 // OpenPopEF finds the blobs of files. Do not change a file while it is in use; replacing it by rename is safe. Errors:
 // NotFound, PermissionDenied, DataLoss, FailedPrecondition (a newer version, or a duplicate executable).
-func OpenPopEF(paths ...string) (*PopEF, error) {
+func OpenPopEF(paths ...string) (_ *PopEF, refused error) {
+	defer refuse(&refused)
 	var err uintptr
 	raw := native.NewRawPopefReader(&err)
 	if err := check(err); err != nil {
@@ -215,7 +216,8 @@ func (b Blob) Data() ([]byte, error) {
 // Model returns an executable with all blobs that belong to it; "": the only one. p may be closed. Errors:
 // FailedPrecondition (no such executable, several and no name, no metadata for it or more than one), DataLoss (data
 // that does not fit its anchor).
-func (p *PopEF) Model(executable string) (*PopEFModel, error) {
+func (p *PopEF) Model(executable string) (_ *PopEFModel, refused error) {
+	defer refuse(&refused)
 	raw, err := p.h.acquire()
 	if err != nil {
 		return nil, err

@@ -45,7 +45,8 @@ func CreatePopEF(path string) (*PopEFWriter, error) { return newPopEFWriter(path
 // appends to the file), DataLoss (the file is not PopEF).
 func AppendPopEF(path string) (*PopEFWriter, error) { return newPopEFWriter(path, appendPopEF) }
 
-func newPopEFWriter(path string, mode int) (*PopEFWriter, error) {
+func newPopEFWriter(path string, mode int) (_ *PopEFWriter, refused error) {
+	defer refuse(&refused)
 	var failure uintptr
 	raw := native.RawPopefWriterCreate_file(path, mode, &failure)
 	if err := check(failure); err != nil {
@@ -82,7 +83,8 @@ func NewPopEFWriter(stream io.Writer) (*PopEFWriter, error) {
 }
 
 // use calls what with the raw writer, for one goroutine at a time.
-func (w *PopEFWriter) use(what func(*rawPopEFWriter) error) error {
+func (w *PopEFWriter) use(what func(*rawPopEFWriter) error) (refused error) {
+	defer refuse(&refused)
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	raw, err := w.h.acquire()

@@ -27,7 +27,10 @@ func Version() string { return native.Raw_version_string() }
 
 // SetLogLevel sets TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF. Messages go to stderr, or to the receivers of
 // [OnLog].
-func SetLogLevel(level string) error { return check(native.Raw_set_log_level(level)) }
+func SetLogLevel(level string) (err error) {
+	defer refuse(&err)
+	return check(native.Raw_set_log_level(level))
+}
 
 // BytesCopied returns the number of bytes that this package has copied between memory of the program and memory of
 // runs. It is 0, because slices are used in place. Outputs that [Runner.Run] copies to new memory are not counted.
@@ -46,7 +49,8 @@ const (
 )
 
 // DumpPopEF describes a PopEF file.
-func DumpPopEF(path string, format DumpFormat) (string, error) {
+func DumpPopEF(path string, format DumpFormat) (_ string, refused error) {
+	defer refuse(&refused)
 	var err uintptr
 	text := native.Raw_popef_dump(path, int(format), &err)
 	return native.TakeText(text), check(err)
@@ -54,12 +58,14 @@ func DumpPopEF(path string, format DumpFormat) (string, error) {
 
 // ExportTensor writes the data of a tensor blob to a NumPy file. executable is the model of the data; "": any. Errors:
 // NotFound.
-func ExportTensor(path, name, executable, npyPath string) error {
+func ExportTensor(path, name, executable, npyPath string) (refused error) {
+	defer refuse(&refused)
 	return check(native.Raw_popef_export_tensor(path, name, executable, npyPath))
 }
 
 // ExportFeed writes the data of a feed blob. The first dimension of the array is the number of its tensors.
-func ExportFeed(path, name, executable, npyPath string) error {
+func ExportFeed(path, name, executable, npyPath string) (refused error) {
+	defer refuse(&refused)
 	return check(native.Raw_popef_export_feed(path, name, executable, npyPath))
 }
 
@@ -145,7 +151,8 @@ func (h *handle[T]) interrupted() bool {
 }
 
 // textOf returns a text of an open object, or the error of the library.
-func textOf[T any](h *handle[T], what func(T, *uintptr) uintptr) (string, error) {
+func textOf[T any](h *handle[T], what func(T, *uintptr) uintptr) (_ string, refused error) {
+	defer refuse(&refused)
 	raw, err := h.acquire()
 	if err != nil {
 		return "", err
@@ -168,6 +175,7 @@ func valueOf[T, V any](h *handle[T], what func(T) V) (value V) {
 
 // resultOf returns a value of an open object, or the error of the library.
 func resultOf[T, V any](h *handle[T], what func(T, *uintptr) V) (value V, err error) {
+	defer refuse(&err)
 	raw, err := h.acquire()
 	if err != nil {
 		return value, err
@@ -183,7 +191,8 @@ func resultOf[T, V any](h *handle[T], what func(T, *uintptr) V) (value V, err er
 }
 
 // callOf calls a function with an open object and returns its error.
-func callOf[T any](h *handle[T], what func(T) uintptr) error {
+func callOf[T any](h *handle[T], what func(T) uintptr) (refused error) {
+	defer refuse(&refused)
 	raw, err := h.acquire()
 	if err != nil {
 		return err

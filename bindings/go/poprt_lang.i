@@ -14,6 +14,20 @@ struct raw_sequence;
 %typemap(gotype) poprt_result* error "*uintptr"
 %typemap(in) poprt_result* error "$1 = (poprt_result*)$input;"
 
+// The C ABI throws nothing, but the code around it allocates memory. A panic with this text becomes an error.
+%exception {
+  try {
+    $action
+  } catch (const std::bad_alloc&) {
+    _swig_gopanic("poprt: out of memory");
+  } catch (const std::exception& e) {
+    _swig_gopanic(e.what());
+  }
+}
+
+// A C string would end at a zero character.
+%typemap(goin) const char* "$result = text(\"$1_name\", $input)"
+
 %typemap(gotype) poprt_text "uintptr"
 %typemap(out) poprt_text "$result = $1;"
 

@@ -106,7 +106,8 @@ func (m *QueueManager) isClosed() bool {
 }
 
 // call calls the library while the session is kept alive.
-func (m *QueueManager) call(what func(native.RawQueueManager) uintptr) error {
+func (m *QueueManager) call(what func(native.RawQueueManager) uintptr) (refused error) {
+	defer refuse(&refused)
 	return m.keep(func() error {
 		raw, err := m.h.acquire()
 		if err != nil {

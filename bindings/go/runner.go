@@ -216,7 +216,8 @@ func NewRunner(executable *Executable, options *RunnerOptions) (*Runner, error) 
 
 // newRunner creates a runner of any kind.
 func newRunner(executable *Executable, options *RunnerOptions,
-	create func(native.RawExecutable, native.RawRunnerOptions, *uintptr) native.RawRunner) (*Runner, error) {
+	create func(native.RawExecutable, native.RawRunnerOptions, *uintptr) native.RawRunner) (_ *Runner, refused error) {
+	defer refuse(&refused)
 	if options == nil {
 		options = &RunnerOptions{}
 	}

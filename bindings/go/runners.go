@@ -42,7 +42,8 @@ type PackOptions struct {
 // number of positions. Its outputs have as many, or with unpack info one item of the output's first dimension. A pack
 // is submitted when it is full, when the next item does not fit, or after the timeout. Errors: InvalidArgument
 // (options), FailedPrecondition (options that do not fit the model), and those of NewRunner.
-func NewPackRunner(executable *Executable, pack PackOptions, options *RunnerOptions) (*Runner, error) {
+func NewPackRunner(executable *Executable, pack PackOptions, options *RunnerOptions) (_ *Runner, refused error) {
+	defer refuse(&refused)
 	o := native.NewRawPackOptions()
 	defer native.DeleteRawPackOptions(o)
 	o.Set_timeout(pack.Timeout.Microseconds())
@@ -75,7 +76,8 @@ type HostConcat struct {
 // NewHostConcatRunner takes the original inputs of a model with joined inputs, and joins them for each run. Without
 // concats, the configuration is that of the executable. Errors: NotFound (no such input, or no configuration in the
 // executable), InvalidArgument, and those of NewRunner.
-func NewHostConcatRunner(executable *Executable, concats []HostConcat, options *RunnerOptions) (*Runner, error) {
+func NewHostConcatRunner(executable *Executable, concats []HostConcat, options *RunnerOptions) (_ *Runner, refused error) {
+	defer refuse(&refused)
 	o := native.NewRawHostConcats()
 	defer native.DeleteRawHostConcats(o)
 	for _, c := range concats {

@@ -213,7 +213,8 @@ func (s *Session) UserInputs() []Anchor { return s.userInputs }
 func (s *Session) UserOutputs() []Anchor { return s.userOutputs }
 
 // call calls the library while its callbacks find the handlers.
-func (s *Session) call(what func(native.RawSession) uintptr) error {
+func (s *Session) call(what func(native.RawSession) uintptr) (refused error) {
+	defer refuse(&refused)
 	raw, err := s.h.acquire()
 	if err != nil {
 		return err
@@ -546,7 +547,8 @@ func Elements[T Element](slice []T) Tensor { return At(0, slice) }
 
 // ReadTelemetry returns a JSON array with an object for each session and runner, in any process, that publishes its
 // activity. folder is the folder of the telemetry; "": the default one. Errors: PermissionDenied.
-func ReadTelemetry(folder string) (string, error) {
+func ReadTelemetry(folder string) (_ string, refused error) {
+	defer refuse(&refused)
 	var failure uintptr
 	text := native.Raw_telemetry_read(folder, &failure)
 	return native.TakeText(text), check(failure)

@@ -32,7 +32,7 @@
 %typemap(jni) const char* "jbyteArray"
 %typemap(jtype) const char* "byte[]"
 %typemap(jstype) const char* "String"
-%typemap(javain) const char* "Utf8.bytes($javainput)"
+%typemap(javain) const char* "Utf8.bytes($javainput, \"$javainput\")"
 %typemap(javaout) const char* { return Utf8.string($jnicall); }
 %typemap(in) const char* (std::string text) {
   if (!$input) {

@@ -43,6 +43,19 @@
   $result = PyUnicode_DecodeUTF8(poprt_string_data($1), (Py_ssize_t)poprt_string_size($1), "replace");
   poprt_string_free($1);
 }
+// A C string would end at a zero character.
+%typemap(in, fragment="SWIG_AsCharPtrAndSize") const char* (int res, char* text = nullptr, size_t size = 0, int alloc = 0) {
+  res = SWIG_AsCharPtrAndSize($input, &text, &size, &alloc);
+  if (!SWIG_IsOK(res)) {
+    %argument_fail(res, "$type", $symname, $argnum);
+  }
+  if (text && std::strlen(text) + 1 != size) {
+    poprt_python::refuse_zero("$1_name");
+    SWIG_fail;
+  }
+  $1 = text;
+}
+%typemap(freearg) const char* "if (alloc$argnum == SWIG_NEWOBJ) delete[] text$argnum;"
 %typemap(in) poprt_values values (std::vector<int64_t> numbers) {
   if (!poprt_python::read_integers($input, numbers)) SWIG_fail;
   $1 = numbers.data();

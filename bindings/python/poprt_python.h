@@ -57,6 +57,12 @@ inline void set_error(int32_t code, const char* given) {
   Py_XDECREF(text);
 }
 
+// Sets the error of a text that C would end at its first zero character.
+inline void refuse_zero(const char* argument) {
+  set_error(POPRT_INVALID_ARGUMENT,
+            (std::string("argument '") + argument + "' contains the character \\0").c_str());
+}
+
 // Frees `error`.
 inline void raise(poprt_error* error) {
   set_error(poprt_error_get_code(error), poprt_error_message(error));
@@ -114,16 +120,24 @@ inline poprt_dtype dtype_of(const char* format, Py_ssize_t item, poprt_dtype wan
 }
 
 // Returns the bytes of a name, which may be invalid UTF-8: a name from the library then contains
-// surrogates. `kept` owns the bytes. Returns null with an exception set.
-inline const char* utf8(PyObject* text, std::list<std::string>& kept) {
-  if (const char* plain = PyUnicode_AsUTF8(text)) return plain;
-  if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) return nullptr;
-  PyErr_Clear();
-  PyObject* bytes = PyUnicode_AsEncodedString(text, "utf-8", "surrogateescape");
-  if (!bytes) return nullptr;
-  kept.emplace_back(PyBytes_AsString(bytes));
-  Py_DECREF(bytes);
-  return kept.back().c_str();
+// surrogates. `kept` owns the bytes. Returns null with an exception set, also if the text contains
+// a zero character; `argument` is its name in the message.
+inline const char* utf8(PyObject* text, std::list<std::string>& kept, const char* argument) {
+  Py_ssize_t size = 0;
+  const char* plain = PyUnicode_AsUTF8AndSize(text, &size);
+  if (!plain) {
+    if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) return nullptr;
+    PyErr_Clear();
+    PyObject* bytes = PyUnicode_AsEncodedString(text, "utf-8", "surrogateescape");
+    if (!bytes) return nullptr;
+    plain = kept.emplace_back(PyBytes_AsString(bytes), static_cast<size_t>(PyBytes_Size(bytes)))
+                .c_str();
+    size = static_cast<Py_ssize_t>(kept.back().size());
+    Py_DECREF(bytes);
+  }
+  if (std::strlen(plain) == static_cast<size_t>(size)) return plain;
+  refuse_zero(argument);
+  return nullptr;
 }
 
 // Reads a sequence of integers. Returns false with an exception set.
@@ -178,7 +192,7 @@ class Memory {
         PyErr_Format(PyExc_TypeError, "names of inputs and outputs must be str, given %R", key);
         return false;
       }
-      const char* name = utf8(key, names_);
+      const char* name = utf8(key, names_, writable ? "name of an output" : "name of an input");
       if (!name || !add(runner, name, value, check_types, writable)) return false;
     }
     return true;

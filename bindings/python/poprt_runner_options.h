@@ -38,12 +38,12 @@ class Fields {
   // Returns null if the value is missing or None.
   const char* text(const char* name) {
     PyObject* value = find(name);
-    return value && value != Py_None ? text_of(value) : nullptr;
+    return value && value != Py_None ? text_of(value, name) : nullptr;
   }
 
   std::vector<const char*>& texts(const char* name) {
     auto& list = lists_.emplace_back();
-    each(name, [&](PyObject* item) { list.push_back(text_of(item)); });
+    each(name, [&](PyObject* item) { list.push_back(text_of(item, name)); });
     return list;
   }
 
@@ -58,8 +58,9 @@ class Fields {
     Py_XDECREF(items);
   }
 
-  const char* text_of(PyObject* value) {
-    const char* bytes = utf8(value, strings_);
+  // `name` is that of the option in messages.
+  const char* text_of(PyObject* value, const char* name) {
+    const char* bytes = utf8(value, strings_, name);
     if (!bytes) {
       ok_ = false;
       return nullptr;
@@ -143,7 +144,8 @@ struct RunnerOptions {
       PyObject* anchor = nullptr;
       long long data = 0, bytes = 0;
       if (PyArg_ParseTuple(item, "OLL", &anchor, &data, &bytes))
-        to.push_back({f.text_of(anchor), 0, poprt_shim::pointer(data), static_cast<size_t>(bytes)});
+        to.push_back(
+            {f.text_of(anchor, name), 0, poprt_shim::pointer(data), static_cast<size_t>(bytes)});
     });
   }
 };
@@ -184,14 +186,15 @@ inline poprt_runner* make_runner(const char* kind, const poprt_executable* execu
     x.each("host_concat", [&](PyObject* item) {
       Fields c(item);
       poprt_host_concat h{};
-      h.tensor_name = x.text_of(PyDict_GetItemString(item, "tensor_name"));
+      h.tensor_name = x.text_of(PyDict_GetItemString(item, "tensor_name"), "tensor_name");
       auto& shape = shapes.emplace_back();
       c.each("shape", [&](PyObject* d) { shape.push_back(PyLong_AsLongLong(d)); });
       if (!shape.empty()) h.shape = shape.data();
       h.rank = shape.size();
       c.integer("data_size_bytes", &h.data_size_bytes);
       auto& names = x.texts("");  // a list with the lifetime of x
-      c.each("input_tensor_names", [&](PyObject* n) { names.push_back(x.text_of(n)); });
+      c.each("input_tensor_names",
+             [&](PyObject* n) { names.push_back(x.text_of(n, "input_tensor_names")); });
       h.input_tensor_names = names.data();
       h.input_tensor_count = names.size();
       auto& parts = sizes.emplace_back();

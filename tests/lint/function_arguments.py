@@ -45,11 +45,11 @@ TO_C = {
     "size": {"swig": "static_cast<size_t>({})"},
     "int": {"go": "int({})"},
     "flag": {"cpp": "{} ? 1 : 0", "swig": "{} ? 1 : 0"},
-    "text": {"cpp": "{}.c_str()"},
-    "path": {"cpp": "{}.c_str()", "java": "{}.toString()", "python": '_path("{}", {})'},
+    "text": {"cpp": 'detail::text({}, "{}")'},
+    "path": {"cpp": 'detail::text({}, "{}")', "java": "{}.toString()", "python": '_path("{}", {})'},
 }
 # The C functions take null for a text that is optional; everywhere else it is the empty string.
-OPTIONAL = {"cpp": "{0}.empty() ? nullptr : {0}.c_str()", "swig": "poprt_shim::or_null({0})"}
+OPTIONAL = {"cpp": '{0}.empty() ? nullptr : detail::text({0}, "{0}")', "swig": "poprt_shim::or_null({0})"}
 # Conversions of enumerations, whose types are in the table [enums]; a language may override them there.
 ENUM_TO_C = {"cpp": "static_cast<{type}>({{}})", "java": "{{}}.ordinal()", "csharp": "(int){{}}", "go": "int({{}})",
              "python": "{{}}.value"}

@@ -73,7 +73,7 @@ class Functions(unittest.TestCase):
                       " ".join(lines["c"].split()))
         self.assertIn("void note(size_t anIndex, size_t anSize, int32_t anInt, int64_t anLong, double anNumber, bool anFlag, "
                       "const std::string& anText, const std::string& anPath) const { poprt_executable_note(handle_.get(), anIndex, "
-                      "anSize, anInt, anLong, anNumber, anFlag ? 1 : 0, anText.c_str(), anPath.c_str()); }",
+                      "anSize, anInt, anLong, anNumber, anFlag ? 1 : 0, detail::text(anText, \"anText\"), detail::text(anPath, \"anPath\")); }",
                       " ".join(lines["cpp"].split()))
         self.assertIn("poprt_executable_note($self, static_cast<size_t>(an_index), static_cast<size_t>(an_size), an_int, an_long, "
                       "an_number, an_flag ? 1 : 0, an_text, an_path);", lines["swig"])
@@ -95,7 +95,7 @@ class Functions(unittest.TestCase):
     def test_an_empty_text_that_is_optional_is_null(self):
         lines = self.generated("executable", "note", fails=True, args=[
             {"name": "folder", "type": "text", "optional": True, "text": "a folder"}])
-        self.assertIn("poprt_executable_note(handle_.get(), folder.empty() ? nullptr : folder.c_str())", " ".join(lines["cpp"].split()))
+        self.assertIn("poprt_executable_note(handle_.get(), folder.empty() ? nullptr : detail::text(folder, \"folder\"))", " ".join(lines["cpp"].split()))
         self.assertIn("poprt_executable_note($self, poprt_shim::or_null(folder))", lines["swig"])
 
     def test_a_result_that_may_fail_is_an_out_parameter(self):
@@ -103,7 +103,7 @@ class Functions(unittest.TestCase):
                                args=[{"name": "name", "type": "text", "go": "input", "text": "a name"}])
         self.assertIn("POPRT_MUST_USE poprt_error* poprt_runner_input_index(poprt_runner* runner, const char* name, "
                       "size_t* out_index);", " ".join(lines["c"].split()))
-        self.assertIn("size_t value = 0; detail::check(poprt_runner_input_index(handle_.get(), name.c_str(), &value)); return value;",
+        self.assertIn("size_t value = 0; detail::check(poprt_runner_input_index(handle_.get(), detail::text(name, \"name\"), &value)); return value;",
                       " ".join(lines["cpp"].split()))
         self.assertIn("int64_t input_index(const char* name, poprt_result* error) {", lines["swig"])
         self.assertIn("public long InputIndex(string name)", lines["csharp"])

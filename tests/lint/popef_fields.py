@@ -165,7 +165,7 @@ def cpp_reads(fields):
 
 
 def cpp_writes(fields):
-    return [f"  check(poprt_popef_metadata_set_{f.key}(made, from.{f.name('cpp')}().c_str()));" if f.kind == "text" else
+    return [f"  check(poprt_popef_metadata_set_{f.key}(made, detail::text(from.{f.name('cpp')}(), \"{f.name('cpp')}\")));" if f.kind == "text" else
             f"  set({f.constant()}, from.{f.name('cpp')}());" for f in fields]
 
 

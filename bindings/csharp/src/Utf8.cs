@@ -16,10 +16,12 @@ namespace Poprt
     /// <summary>Converts strings to and from the form of the C library.</summary>
     internal static unsafe class Utf8
     {
-        internal static string Checked(string text)
+        /// <summary>Refuses a text that C would end at its first zero character.</summary>
+        internal static string Checked(string text, string argument)
         {
-            if (text == null) throw new ArgumentNullException(nameof(text));
-            if (text.IndexOf('\0') >= 0) throw new ArgumentException("a string contains \\0");
+            if (text == null) throw new ArgumentNullException(argument);
+            if (text.IndexOf('\0') >= 0)
+                throw new ArgumentException("argument '" + argument + "' contains the character \\0");
             return text;
         }
 

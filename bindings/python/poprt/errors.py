@@ -72,7 +72,10 @@ _raw.raw_set_exceptions(_by_code)
 def _path(argument: str, value: object) -> str:
     """Returns a path as text. The error for other objects contains the name of the argument."""
     if isinstance(value, (str, os.PathLike)):
-        return os.fspath(value)
+        path = os.fspath(value)
+        if "\0" in path if isinstance(path, str) else b"\0" in path:
+            raise _by_code[3](f"argument '{argument}' contains the character \\0")
+        return path
     raise TypeError(f"{argument}: expected a path, found {value!r}")
 
 

@@ -145,9 +145,10 @@ class Compiler {
     Call call(options, outputs);
     poprt_executable* made = nullptr;
     poprt_error* error =
-        isBytes(model) ? poprt_compiler_compile_bytes(call.compiler.get(), model.data(),
-                                                      model.size(), nullptr, &made)
-                       : poprt_compiler_compile_file(call.compiler.get(), model.c_str(), &made);
+        isBytes(model)
+            ? poprt_compiler_compile_bytes(call.compiler.get(), model.data(), model.size(), nullptr,
+                                           &made)
+            : poprt_compiler_compile_file(call.compiler.get(), detail::text(model, "model"), &made);
     const auto executable = made ? std::make_shared<Executable>(made) : nullptr;
     call.check(error);
     return executable;
@@ -157,8 +158,8 @@ class Compiler {
                                const std::string& popefPath, const CompilerOptions& options = {}) {
     if (isBytes(model)) return compile(model, outputs, options)->save(popefPath);
     Call call(options, outputs);
-    call.check(
-        poprt_compiler_compile_to_popef(call.compiler.get(), model.c_str(), popefPath.c_str()));
+    call.check(poprt_compiler_compile_to_popef(call.compiler.get(), detail::text(model, "model"),
+                                               detail::text(popefPath, "popefPath")));
   }
 
   static void compileAndExport(const std::string& model, const std::vector<std::string>& outputs,
@@ -192,8 +193,8 @@ class Compiler {
                       const std::vector<std::string>& outputs = {},
                       const CompilerOptions& options = {}) {
     Call call(options, outputs);
-    call.check(
-        poprt_compiler_convert_file(call.compiler.get(), onnxPath.c_str(), outOnnxPath.c_str()));
+    call.check(poprt_compiler_convert_file(call.compiler.get(), detail::text(onnxPath, "onnxPath"),
+                                           detail::text(outOnnxPath, "outOnnxPath")));
   }
 
   // Estimates an ONNX file on a chip (poprt_compiler_estimate_file). Since 1.0.
@@ -202,7 +203,8 @@ class Compiler {
                                             const CompilerOptions& options = {}) {
     Call call(options, outputs);
     poprt_estimate* made = nullptr;
-    poprt_error* error = poprt_compiler_estimate_file(call.compiler.get(), onnxPath.c_str(), &made);
+    poprt_error* error = poprt_compiler_estimate_file(call.compiler.get(),
+                                                      detail::text(onnxPath, "onnxPath"), &made);
     const auto estimate = made ? std::make_shared<Estimate>(made) : nullptr;
     call.check(error);
     return estimate;
@@ -212,8 +214,9 @@ class Compiler {
   // Executable::fuse. Since 1.0.
   static void fuse(const std::vector<std::string>& onnxPaths, const std::string& outOnnxPath) {
     std::vector<const char*> paths;
-    for (const auto& p : onnxPaths) paths.push_back(p.c_str());
-    detail::check(poprt_compiler_fuse_files(paths.data(), paths.size(), outOnnxPath.c_str()));
+    for (const auto& p : onnxPaths) paths.push_back(detail::text(p, "onnxPaths"));
+    detail::check(poprt_compiler_fuse_files(paths.data(), paths.size(),
+                                            detail::text(outOnnxPath, "outOnnxPath")));
   }
 
   // Opens a PopEF file, or compiles an ONNX model and stores the result in a cache
@@ -224,7 +227,7 @@ class Compiler {
     poprt_executable* made = nullptr;
     poprt_error* error = nullptr;
     const Call call(options, {}, [&](const poprt_compile_options& o) {
-      error = poprt_executable_load(path.c_str(), &o, &made);
+      error = poprt_executable_load(detail::text(path, "path"), &o, &made);
     });
     const auto executable = made ? std::make_shared<Executable>(made) : nullptr;
     call.check(error);
@@ -261,25 +264,25 @@ class Compiler {
       o.struct_size = sizeof o;
       std::vector<poprt_input_shape> shapes;
       for (const auto& [name, shape] : options.inputShape)
-        shapes.push_back({name.c_str(), shape.data(), shape.size()});
+        shapes.push_back({detail::text(name, "name"), shape.data(), shape.size()});
       for (const auto& set : options.shapeSets)
         for (const auto& [name, shape] : set)
-          shapes.push_back({name.c_str(), shape.data(), shape.size()});
+          shapes.push_back({detail::text(name, "name"), shape.data(), shape.size()});
       o.input_shapes = shapes.data();
       o.input_shape_count = shapes.size();
       std::vector<poprt_input_length> lengths;
       for (const auto& [name, length] : options.inputLength)
-        lengths.push_back({name.c_str(), length});
+        lengths.push_back({detail::text(name, "name"), length});
       o.input_lengths = lengths.data();
       o.input_length_count = lengths.size();
       std::vector<poprt_opaque_blob> blobs;
       for (const auto& [name, data] : options.opaqueBlobs)
-        blobs.push_back({name.c_str(), data.data(), data.size()});
+        blobs.push_back({detail::text(name, "name"), data.data(), data.size()});
       o.opaque_blobs = blobs.data();
       o.opaque_blob_count = blobs.size();
       std::vector<poprt_option> named;
       for (const auto& [name, value] : options.options)
-        named.push_back({name.c_str(), value.c_str()});
+        named.push_back({detail::text(name, "name"), detail::text(value, "value")});
       o.options = named.data();
       o.option_count = named.size();
       o.batch_size = options.batchSize;
@@ -299,10 +302,10 @@ class Compiler {
       o.rewrite_limit = options.rewriteLimit;
       o.enable_engine_caching = options.enableEngineCaching;
       o.variable_weights = !options.constantWeights;
-      if (!options.cachePath.empty()) o.cache_path = options.cachePath.c_str();
-      if (!options.stopAfter.empty()) o.stop_after = options.stopAfter.c_str();
-      if (!options.load.empty()) o.load = options.load.c_str();
-      if (!options.shapes.empty()) o.shapes = options.shapes.c_str();
+      if (!options.cachePath.empty()) o.cache_path = detail::text(options.cachePath, "cachePath");
+      if (!options.stopAfter.empty()) o.stop_after = detail::text(options.stopAfter, "stopAfter");
+      if (!options.load.empty()) o.load = detail::text(options.load, "load");
+      if (!options.shapes.empty()) o.shapes = detail::text(options.shapes, "shapes");
       o.convert_version = options.convertVersion;
       o.allow_links = options.allowLinks;
       o.strict = options.strict;
@@ -351,7 +354,7 @@ class Compiler {
     }
     static std::vector<const char*> pointers(const std::vector<std::string>& names) {
       std::vector<const char*> list;
-      for (const std::string& n : names) list.push_back(n.c_str());
+      for (const std::string& n : names) list.push_back(detail::text(n, "names"));
       return list;
     }
     const CompilerOptions& options;

@@ -91,12 +91,14 @@ class DeviceManager {
   explicit DeviceManager(int32_t deviceCount = 0)
       : DeviceManager(DeviceManagerConfig{deviceCount, {}, {}}) {}
   explicit DeviceManager(const DeviceManagerConfig& config) {
-    const auto text = [](const std::string& s) { return s.empty() ? nullptr : s.c_str(); };
+    const auto text = [](const std::string& s, const char* name) {
+      return s.empty() ? nullptr : detail::text(s, name);
+    };
     poprt_device_manager_options options{};
     options.struct_size = sizeof options;
     options.device_count = config.deviceCount;
-    options.shared = text(config.sharedDevices);
-    options.visible = text(config.visibleDevices);
+    options.shared = text(config.sharedDevices, "sharedDevices");
+    options.visible = text(config.visibleDevices, "visibleDevices");
     poprt_device_manager* made = nullptr;
     detail::check(poprt_device_manager_create(&options, &made));
     handle_.reset(made);

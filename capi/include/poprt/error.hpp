@@ -88,6 +88,14 @@ inline std::string take(poprt_string* text) {
   return {poprt_string_data(text), poprt_string_size(text)};
 }
 
+// The text for the C library, which ends it at the first zero character. Throws invalid_argument
+// with the name of the argument if it contains one.
+inline const char* text(const std::string& value, const char* name) {
+  if (value.find('\0') == std::string::npos) return value.c_str();
+  throw Error(ErrorCode::invalid_argument,
+              std::string("argument '") + name + "' contains the character \\0");
+}
+
 // Checks an argument that must not be null.
 template <class T>
 const T& given(const std::shared_ptr<T>& pointer, const char* name) {

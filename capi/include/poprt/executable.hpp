@@ -27,13 +27,13 @@ class Executable {
  public:
   explicit Executable(const std::string& popefPath) {
     poprt_executable* made = nullptr;
-    detail::check(poprt_executable_open(popefPath.c_str(), &made));
+    detail::check(poprt_executable_open(detail::text(popefPath, "popefPath"), &made));
     handle_.reset(made);
   }
   // Opens files that form one model, in any order.
   explicit Executable(const std::vector<std::string>& popefPaths, bool checkPackageHash = true) {
     std::vector<const char*> paths;
-    for (const auto& p : popefPaths) paths.push_back(p.c_str());
+    for (const auto& p : popefPaths) paths.push_back(detail::text(p, "popefPaths"));
     poprt_open_options o{};
     o.struct_size = sizeof o;
     o.ignore_package_hash = !checkPackageHash;
@@ -65,7 +65,7 @@ class Executable {
   // cache (poprt_executable_load). Compiler::load takes options. Since 1.0.
   static Executable load(const std::string& path) {
     poprt_executable* made = nullptr;
-    detail::check(poprt_executable_load(path.c_str(), nullptr, &made));
+    detail::check(poprt_executable_load(detail::text(path, "path"), nullptr, &made));
     return Executable(made);
   }
   // The metadata of the ONNX model: producer_name, producer_version, domain, model_version,
@@ -163,15 +163,16 @@ class Executable {
   // file. Throws not_found (the folder does not exist); permission_denied (the file cannot be
   // created); resource_exhausted (the disk is full). Since 0.1.
   void save(const std::string& popefPath) const {
-    detail::check(poprt_executable_save(handle_.get(), popefPath.c_str()));
+    detail::check(poprt_executable_save(handle_.get(), detail::text(popefPath, "popefPath")));
   }
   // Writes the program with its metadata to one PopEF file, and the weights to another. Variable
   // weights are stored by name. Each file is written completely or not at all. Throws
   // invalid_argument (both paths are one file); not_found (a folder does not exist);
   // permission_denied (a file cannot be created); resource_exhausted (the disk is full). Since 0.1.
   void save(const std::string& executablePath, const std::string& variablesPath) const {
-    detail::check(
-        poprt_executable_save_parts(handle_.get(), executablePath.c_str(), variablesPath.c_str()));
+    detail::check(poprt_executable_save_parts(handle_.get(),
+                                              detail::text(executablePath, "executablePath"),
+                                              detail::text(variablesPath, "variablesPath")));
   }
   // The size of the constants in bytes. Since 0.1.
   size_t weightsBytes() const { return poprt_executable_weights_bytes(handle_.get()); }

@@ -53,7 +53,7 @@ class Sequence {
   // invalid_argument (the option does not accept the value); failed_precondition (the sequence has
   // started, or continues a saved text). Since 1.0.
   void setOption(const std::string& name, double value) {
-    detail::check(poprt_sequence_set_option(handle_.get(), name.c_str(), value));
+    detail::check(poprt_sequence_set_option(handle_.get(), detail::text(name, "name"), value));
   }
   // Adds a token that ends the text. It is the last token that is returned. Throws invalid_argument
   // (the token is outside of the vocabulary); failed_precondition (the sequence has started, or
@@ -133,7 +133,7 @@ class Sequence {
   // .npy file of floating-point numbers, the number differs, or the encoder takes no features);
   // failed_precondition (the sequence has started, or continues a saved text). Since 1.0.
   void readFeatures(const std::string& path) {
-    detail::check(poprt_sequence_read_features(handle_.get(), path.c_str()));
+    detail::check(poprt_sequence_read_features(handle_.get(), detail::text(path, "path")));
   }
   // Whether a beam search has another text. The call waits for the end of the search and goes to
   // that text, whose tokens are then the next ones. Throws failed_precondition (the sequence has
@@ -150,7 +150,7 @@ class Sequence {
   // search); not_found (the folder does not exist); permission_denied (the file cannot be created);
   // resource_exhausted (the disk is full). Since 1.0.
   void save(const std::string& path) {
-    detail::check(poprt_sequence_save(handle_.get(), path.c_str()));
+    detail::check(poprt_sequence_save(handle_.get(), detail::text(path, "path")));
   }
   // Reads a saved text instead of a prompt and options. Starting the sequence continues the text.
   // The generator must have the same model and sizes. The time limit begins again. Throws not_found
@@ -158,7 +158,7 @@ class Sequence {
   // (the sequence has started, or has a prompt or options; or the file is of another model, build
   // or size). Since 1.0.
   void restore(const std::string& path) {
-    detail::check(poprt_sequence_restore(handle_.get(), path.c_str()));
+    detail::check(poprt_sequence_restore(handle_.get(), detail::text(path, "path")));
   }
   // The score of the current text of a beam search: the sum of its log-probabilities divided by its
   // length to the power `length_penalty`. 0 before the end and for other sequences. Since 1.0.
@@ -233,10 +233,11 @@ class Generator {
     o.reuse_prefixes = options.reusePrefixes ? 1 : 0;
     o.compiler = options.compiler;
     o.encoder_length = options.encoderLength;
-    if (!options.states.empty()) o.states = options.states.c_str();
-    if (!options.cachePrecision.empty()) o.cache_precision = options.cachePrecision.c_str();
+    if (!options.states.empty()) o.states = detail::text(options.states, "states");
+    if (!options.cachePrecision.empty())
+      o.cache_precision = detail::text(options.cachePrecision, "cachePrecision");
     poprt_generator* made = nullptr;
-    detail::check(poprt_generator_create(path.c_str(), &o, &made));
+    detail::check(poprt_generator_create(detail::text(path, "path"), &o, &made));
     handle_.reset(made);
   }
 
@@ -267,7 +268,7 @@ class Generator {
   // exist); permission_denied (the file cannot be created); resource_exhausted (the disk is full).
   // Since 1.0.
   void save(const std::string& popefPath) const {
-    detail::check(poprt_generator_save(handle_.get(), popefPath.c_str()));
+    detail::check(poprt_generator_save(handle_.get(), detail::text(popefPath, "popefPath")));
   }
   // </functions:generator>
 

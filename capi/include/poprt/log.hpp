@@ -25,7 +25,7 @@ enum class LogLevel : int32_t {
 
 // TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF.
 inline void setLogLevel(const std::string& level) {
-  detail::check(poprt_log_set_level(level.c_str()));
+  detail::check(poprt_log_set_level(detail::text(level, "level")));
 }
 
 using LogCallback = std::function<void(LogLevel level, const std::string& message)>;

@@ -63,8 +63,10 @@ inline std::string applyPasses(const std::string& model, const std::vector<PassC
   for (const PassCall& call : passes) {
     arguments.emplace_back();
     for (const auto& [name, value] : call.arguments)
-      arguments.back().push_back({name.c_str(), value.c_str()});
-    calls.push_back({call.name.c_str(), arguments.back().data(), arguments.back().size()});
+      arguments.back().push_back(
+          {poprt::detail::text(name, "name"), poprt::detail::text(value, "value")});
+    calls.push_back(
+        {poprt::detail::text(call.name, "name"), arguments.back().data(), arguments.back().size()});
   }
   detail::Listener listener{options, nullptr};
   poprt_apply_options o{};
@@ -88,7 +90,8 @@ inline std::string applyPasses(const std::string& model, const std::vector<PassC
     };
   poprt_string* made = nullptr;
   poprt_error* error = poprt_model_apply_passes(
-      model.data(), model.size(), options.folder.empty() ? nullptr : options.folder.c_str(),
+      model.data(), model.size(),
+      options.folder.empty() ? nullptr : poprt::detail::text(options.folder, "folder"),
       calls.data(), calls.size(), &o, &made);
   if (listener.thrown) {
     poprt_error_free(error);
@@ -109,7 +112,7 @@ inline std::string listPasses() {
 // Returns the passes in a valid order, with the passes that must run before them. Since 1.0.
 inline std::vector<std::string> sortPasses(const std::vector<std::string>& names) {
   std::vector<const char*> pointers;
-  for (const std::string& name : names) pointers.push_back(name.c_str());
+  for (const std::string& name : names) pointers.push_back(poprt::detail::text(name, "name"));
   poprt_string* text = nullptr;
   poprt::detail::check(poprt_passes_sort(pointers.data(), pointers.size(), &text));
   std::vector<std::string> sorted(1);

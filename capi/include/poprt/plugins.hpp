@@ -11,7 +11,9 @@ inline namespace v1 {
 
 // Loads a library for all compilers and runners of the process; see poprt_plugin_load. Throws
 // poprt::Error. Since 1.0.
-inline void loadPlugin(const std::string& path) { detail::check(poprt_plugin_load(path.c_str())); }
+inline void loadPlugin(const std::string& path) {
+  detail::check(poprt_plugin_load(detail::text(path, "path")));
+}
 
 // Returns the loaded plug-ins as JSON. Since 1.0.
 inline std::string listPlugins() {

@@ -34,7 +34,8 @@ inline namespace v1 {
 enum class DumpFormat { summary, metadata, all, json, userAnchors, verify };
 inline std::string dumpPopef(const std::string& path, DumpFormat format = DumpFormat::summary) {
   poprt_string* text = nullptr;
-  detail::check(poprt_popef_dump(path.c_str(), static_cast<poprt_popef_format>(format), &text));
+  detail::check(
+      poprt_popef_dump(detail::text(path, "path"), static_cast<poprt_popef_format>(format), &text));
   return detail::take(text);
 }
 
@@ -284,7 +285,7 @@ class Reader {
   Reader& operator=(Reader&&) = default;
   ~Reader() = default;
   void parseFile(const std::string& path) {
-    parsed(poprt_popef_reader_parse_file(handle_.get(), path.c_str()));
+    parsed(poprt_popef_reader_parse_file(handle_.get(), detail::text(path, "path")));
   }
   // Parses `size` bytes from the current position (0: to the end) and moves the stream to their
   // end. The reader and its blobs share the stream and change its position when bytes are read. A
@@ -450,7 +451,7 @@ class ModelBuilder {
   // Creates the model of the only executable.
   std::shared_ptr<Model> createModel() const { return create(nullptr); }
   std::shared_ptr<Model> createModel(const std::string& executable) const {
-    return create(executable.c_str());
+    return create(detail::text(executable, "executable"));
   }
   std::vector<std::shared_ptr<Model>> createModels() const {
     const size_t count = poprt_popef_reader_count(reader_->handle(), POPRT_POPEF_EXECUTABLE);
@@ -574,7 +575,7 @@ class Writer {
   }
   std::shared_ptr<BlobWriter> createOpaqueBlob(const std::string& name,
                                                const std::string& executable) {
-    return begin(blob(POPRT_POPEF_OPAQUE, name, executable.c_str()));
+    return begin(blob(POPRT_POPEF_OPAQUE, name, detail::text(executable, "executable")));
   }
   // `executable` links the data to one of several models; empty: to all models with such an anchor.
   std::shared_ptr<BlobWriter> createTensorData(const TensorDataInfo& info,
@@ -616,13 +617,13 @@ class Writer {
     poprt_popef_blob_info info{};
     info.struct_size = sizeof info;
     info.type = type;
-    info.name = name.c_str();
+    info.name = detail::text(name, "name");
     info.executable = executable;
     return info;
   }
   static poprt_popef_blob_info data(poprt_popef_blob_type type, const TensorDataInfo& from,
                                     const std::string& executable, int64_t tensors) {
-    auto info = blob(type, from.name(), executable.c_str());
+    auto info = blob(type, from.name(), detail::text(executable, "executable"));
     info.dtype = static_cast<poprt_dtype>(from.tensorInfo().dataType());
     info.shape = from.tensorInfo().shape().data();
     info.rank = from.tensorInfo().shape().size();
@@ -651,8 +652,8 @@ class FileWriter : public Writer {
  private:
   static poprt_popef_writer* create(const std::string& path, Mode mode) {
     poprt_popef_writer* made = nullptr;
-    impl::check(
-        poprt_popef_writer_create(path.c_str(), static_cast<poprt_popef_mode>(mode), &made));
+    impl::check(poprt_popef_writer_create(detail::text(path, "path"),
+                                          static_cast<poprt_popef_mode>(mode), &made));
     return made;
   }
 };

@@ -346,7 +346,7 @@ inline MetadataHandle toHandle(const Metadata& from) {
     check(poprt_popef_metadata_set(made, field, value));
   };
   // <popef:writes>
-  check(poprt_popef_metadata_set_executable(made, from.executable().c_str()));
+  check(poprt_popef_metadata_set_executable(made, detail::text(from.executable(), "executable")));
   set(POPRT_POPEF_REPLICATION_FACTOR, from.replicationFactor());
   set(POPRT_POPEF_NUM_IPUS, from.numIpus());
   set(POPRT_POPEF_IPU_VERSION, from.ipuVersion());
@@ -354,11 +354,12 @@ inline MetadataHandle toHandle(const Metadata& from) {
   set(POPRT_POPEF_NUM_PROCESSES, from.numProcesses());
   set(POPRT_POPEF_IS_INFERENCE, from.isInference());
   set(POPRT_POPEF_DEVICE_ITERATIONS, from.deviceIterations());
-  check(poprt_popef_metadata_set_seed_handle(made, from.seedHandle().c_str()));
+  check(poprt_popef_metadata_set_seed_handle(made, detail::text(from.seedHandle(), "seedHandle")));
   // </popef:writes>
   const auto add = [&](poprt_popef_option_list list, const std::vector<Option>& options) {
     for (const Option& o : options)
-      check(poprt_popef_metadata_add_option(made, list, o.name().c_str(), o.value().c_str()));
+      check(poprt_popef_metadata_add_option(made, list, detail::text(o.name(), "name"),
+                                            detail::text(o.value(), "value")));
   };
   add(POPRT_POPEF_ENGINE_OPTIONS, from.engineOptions());
   add(POPRT_POPEF_DEVICE_OPTIONS, from.deviceOptions());
@@ -369,12 +370,12 @@ inline MetadataHandle toHandle(const Metadata& from) {
   flow(POPRT_POPEF_MAIN, from.programFlow().main());
   flow(POPRT_POPEF_SAVE, from.programFlow().save());
   for (const auto& [program, name] : from.programsMap())
-    check(poprt_popef_metadata_set_program(made, program, name.c_str()));
+    check(poprt_popef_metadata_set_program(made, program, detail::text(name, "name")));
   for (const Anchor& anchor : from.anchors()) {
     poprt_popef_anchor a{};
     a.struct_size = sizeof a;
-    a.name = anchor.name().c_str();
-    a.handle = anchor.handle().c_str();
+    a.name = detail::text(anchor.name(), "name");
+    a.handle = detail::text(anchor.handle(), "handle");
     a.type = static_cast<poprt_popef_anchor_type>(anchor.type());
     a.dtype = static_cast<poprt_dtype>(anchor.tensorInfo().dataType());
     a.shape = anchor.tensorInfo().shape().data();

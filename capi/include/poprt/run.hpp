@@ -156,8 +156,8 @@ Outputs run(const AnyRunner& runner, const std::vector<TypedTensor>& inputs) {
     }
     const size_t bytes =
         t.given ? t.elements * static_cast<size_t>(poprt_dtype_bits(t.dtype)) / 8 : 0;
-    tensors.push_back({t.name.c_str(), 0, const_cast<void*>(t.memory), bytes, dtype, 0,
-                       t.shape.data(), t.shape.size()});
+    tensors.push_back({detail::text(t.name, "name"), 0, const_cast<void*>(t.memory), bytes, dtype,
+                       0, t.shape.data(), t.shape.size()});
   }
   poprt_outputs* made = nullptr;
   detail::check(poprt_runner_run(runner.handle(), tensors.data(), tensors.size(), &made));

@@ -313,15 +313,15 @@ struct RunnerOptions {
     o.replica_devices = devices.data();
     o.replica_device_count = devices.size();
     for (const auto& [name, v] : c.frozenInputs)
-      frozen.push_back({name.c_str(), 0, v.data, v.dataSizeBytes});
+      frozen.push_back({detail::text(name, "name"), 0, v.data, v.dataSizeBytes});
     o.frozen_inputs = frozen.data();
     o.frozen_input_count = frozen.size();
     for (const auto& [name, v] : c.flushByName.first)
-      flushIn.push_back({name.c_str(), 0, v.data, v.dataSizeBytes});
+      flushIn.push_back({detail::text(name, "name"), 0, v.data, v.dataSizeBytes});
     o.flush_inputs = flushIn.data();
     o.flush_input_count = flushIn.size();
     for (const auto& [name, v] : c.flushByName.second)
-      flushOut.push_back({name.c_str(), 0, v.data, v.dataSizeBytes});
+      flushOut.push_back({detail::text(name, "name"), 0, v.data, v.dataSizeBytes});
     o.flush_outputs = flushOut.data();
     o.flush_output_count = flushOut.size();
     const DeviceWaitConfig& w = c.deviceWaitConfig;
@@ -330,11 +330,12 @@ struct RunnerOptions {
     if (w.strategy == DeviceWaitStrategy::WAIT_WITH_TIMEOUT && w.timeout.count() != 0)
       o.device_wait_timeout_ns = w.timeout.count();
     o.device_wait_sleep_ns = w.rawSleepNs();
-    if (!c.faults.empty()) o.faults = c.faults.c_str();
-    if (!c.numerics.empty()) o.numerics = c.numerics.c_str();
-    if (!c.sharedDevices.empty()) o.shared_devices = c.sharedDevices.c_str();
-    if (!c.load.empty()) o.load = c.load.c_str();
-    if (!c.executionPrecision.empty()) o.execution_precision = c.executionPrecision.c_str();
+    if (!c.faults.empty()) o.faults = detail::text(c.faults, "faults");
+    if (!c.numerics.empty()) o.numerics = detail::text(c.numerics, "numerics");
+    if (!c.sharedDevices.empty()) o.shared_devices = detail::text(c.sharedDevices, "sharedDevices");
+    if (!c.load.empty()) o.load = detail::text(c.load, "load");
+    if (!c.executionPrecision.empty())
+      o.execution_precision = detail::text(c.executionPrecision, "executionPrecision");
     o.telemetry = c.telemetry;
     o.verify = c.verify;
   }
@@ -527,14 +528,14 @@ class HandleRunner : public BaseRunner {
   // requests has the name; the message lists the names). Since 1.0.
   size_t inputIndex(const std::string& name) const {
     size_t value = 0;
-    detail::check(poprt_runner_input_index(handle_.get(), name.c_str(), &value));
+    detail::check(poprt_runner_input_index(handle_.get(), detail::text(name, "name"), &value));
     return value;
   }
   // The position of the output with a name, for bindings by position. Throws not_found (no output
   // has the name; the message lists the names). Since 1.0.
   size_t outputIndex(const std::string& name) const {
     size_t value = 0;
-    detail::check(poprt_runner_output_index(handle_.get(), name.c_str(), &value));
+    detail::check(poprt_runner_output_index(handle_.get(), detail::text(name, "name"), &value));
     return value;
   }
   // A JSON object with the counters and latencies of the runner and of each replica, since the
@@ -565,7 +566,7 @@ class HandleRunner : public BaseRunner {
   // unimplemented (the shapes of the runner are fixed); failed_precondition (there is no compiler
   // library). Since 1.0.
   void warmUp(const std::string& shapes) {
-    detail::check(poprt_runner_warm_up(handle_.get(), shapes.c_str()));
+    detail::check(poprt_runner_warm_up(handle_.get(), detail::text(shapes, "shapes")));
   }
   // A JSON object with the dimensions of all inputs and outputs, which states the sizes that
   // requests decide. Since 1.0.
@@ -609,9 +610,10 @@ class HandleRunner : public BaseRunner {
     Views(const InputMemoryView& inputs, const OutputMemoryView& outputs) {
       in.reserve(inputs.size());
       out.reserve(outputs.size());
-      for (const auto& [name, v] : inputs) in.push_back({name.c_str(), 0, v.data, v.dataSizeBytes});
+      for (const auto& [name, v] : inputs)
+        in.push_back({detail::text(name, "name"), 0, v.data, v.dataSizeBytes});
       for (const auto& [name, v] : outputs)
-        out.push_back({name.c_str(), 0, v.data, v.dataSizeBytes});
+        out.push_back({detail::text(name, "name"), 0, v.data, v.dataSizeBytes});
     }
     std::vector<poprt_input> in;
     std::vector<poprt_output> out;
@@ -642,7 +644,7 @@ class HandleRunner : public BaseRunner {
   OutputMemoryView allocate(const InputMemoryView& inputs, OutputMemory& memory) const {
     std::vector<poprt_tensor> given;
     for (const auto& [name, v] : inputs)
-      given.push_back({name.c_str(), 0, const_cast<void*>(v.data), v.dataSizeBytes,
+      given.push_back({detail::text(name, "name"), 0, const_cast<void*>(v.data), v.dataSizeBytes,
                        POPRT_DTYPE_UNDEFINED, 0, nullptr, 0});
     poprt_outputs* made = nullptr;
     check(poprt_outputs_create(handle_.get(), given.data(), given.size(), &made));

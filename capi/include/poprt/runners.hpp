@@ -71,16 +71,19 @@ class PackRunner : public impl::HandleRunner {
     under.deviceWaitConfig = config.deviceWaitConfig;
     const impl::RunnerOptions options(under);
     std::vector<const char*> group;
-    for (const std::string& name : config.dynamicGroup) group.push_back(name.c_str());
-    const auto text = [](const std::string& s) { return s.empty() ? nullptr : s.c_str(); };
+    for (const std::string& name : config.dynamicGroup)
+      group.push_back(detail::text(name, "dynamicGroup"));
+    const auto text = [](const std::string& s, const char* name) {
+      return s.empty() ? nullptr : detail::text(s, name);
+    };
     poprt_pack_runner_options o{};
     o.struct_size = sizeof o;
     o.runner = &options.o;
     o.timeout_microseconds = config.timeoutInMicroSeconds;
     o.max_valid_num = config.maxValidNum;
-    o.dynamic_input_name = config.dynamicInputName.c_str();
-    o.unpack_info_input_name = text(config.unpackInfoInputName);
-    o.mask_name = text(config.maskName);
+    o.dynamic_input_name = detail::text(config.dynamicInputName, "dynamicInputName");
+    o.unpack_info_input_name = text(config.unpackInfoInputName, "unpackInfoInputName");
+    o.mask_name = text(config.maskName, "maskName");
     o.dynamic_group = group.data();
     o.dynamic_group_count = group.size();
     o.algorithm = static_cast<poprt_pack_algorithm>(config.algo);
@@ -132,8 +135,8 @@ class LightRunner : public impl::HandleRunner {
     return list;
   }
   void setInputAnchor(const std::string& name, const ConstTensorMemoryView& data) {
-    check(
-        poprt_light_runner_set_input_anchor(handle(), name.c_str(), data.data, data.dataSizeBytes));
+    check(poprt_light_runner_set_input_anchor(handle(), detail::text(name, "name"), data.data,
+                                              data.dataSizeBytes));
   }
   void updateWeights() { check(poprt_light_runner_update_weights(handle())); }
   void reload() { check(poprt_light_runner_reload(handle())); }
@@ -183,8 +186,10 @@ class HostConcatRunner : public impl::HandleRunner {
     std::vector<std::vector<const char*>> names;
     for (const auto& [name, c] : config.hostConcatConfig) {
       names.emplace_back();
-      for (const std::string& n : c.inputTensorNames) names.back().push_back(n.c_str());
-      list.push_back({c.tensorName.empty() ? name.c_str() : c.tensorName.c_str(),
+      for (const std::string& n : c.inputTensorNames)
+        names.back().push_back(detail::text(n, "inputTensorNames"));
+      list.push_back({c.tensorName.empty() ? detail::text(name, "name")
+                                           : detail::text(c.tensorName, "tensorName"),
                       names.back().data(), names.back().size(),
                       c.shape.empty() ? nullptr : c.shape.data(), c.shape.size(), c.dataSizeBytes,
                       c.sizes.empty() ? nullptr : c.sizes.data()});

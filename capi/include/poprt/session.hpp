@@ -300,7 +300,7 @@ class QueueManager {
     const auto known = queues.find(name);
     if (known != queues.end()) return known->second;
     poprt_queue* queue = nullptr;
-    detail::check(get(handle_, name.c_str(), &queue));
+    detail::check(get(handle_, detail::text(name, "name"), &queue));
     return queues.emplace(name, Q(queue)).first->second;
   }
   poprt_queue_manager* handle_;
@@ -465,10 +465,12 @@ class Session {
   // </functions:session>
 
   void updateWeights(const std::string& name, const void* data, size_t bytes) {
-    detail::check(poprt_session_update_weights(handle_.get(), name.c_str(), data, bytes));
+    detail::check(
+        poprt_session_update_weights(handle_.get(), detail::text(name, "name"), data, bytes));
   }
   void readWeights(const std::string& name, void* data, size_t bytes) const {
-    detail::check(poprt_session_read_weights(handle_.get(), name.c_str(), data, bytes));
+    detail::check(
+        poprt_session_read_weights(handle_.get(), detail::text(name, "name"), data, bytes));
   }
   poprt_session* handle() const { return handle_.get(); }
 
@@ -524,7 +526,7 @@ class Session {
   }
   template <class Set>
   void set(Set setter, const std::string& name, std::shared_ptr<StreamCallback> callback) {
-    if (!callback) return detail::check(setter(handle_.get(), name.c_str(), nullptr));
+    if (!callback) return detail::check(setter(handle_.get(), detail::text(name, "name"), nullptr));
     poprt_stream_callbacks c{};
     c.struct_size = sizeof c;
     c.prefetch = [](void* data, size_t bytes, void* self) -> int32_t {
@@ -545,7 +547,7 @@ class Session {
       const std::lock_guard<std::mutex> lock(state_->changing);
       state_->callbacks.push_back(std::move(callback));
     }
-    detail::check(setter(handle_.get(), name.c_str(), &c));
+    detail::check(setter(handle_.get(), detail::text(name, "name"), &c));
   }
   std::shared_ptr<QueueManager> currentQueues() const {
     const std::lock_guard<std::mutex> lock(state_->changing);
@@ -560,7 +562,8 @@ class Session {
 // used.
 inline std::string readTelemetry(const std::string& folder = {}) {
   poprt_string* text = nullptr;
-  detail::check(poprt_telemetry_read(folder.empty() ? nullptr : folder.c_str(), &text));
+  detail::check(
+      poprt_telemetry_read(folder.empty() ? nullptr : detail::text(folder, "folder"), &text));
   return detail::take(text);
 }
 

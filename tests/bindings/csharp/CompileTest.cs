@@ -143,6 +143,28 @@ public sealed class CompileTest
             "give InputShapes or BatchSize");
     }
 
+    [Test]
+    public void Scenario128ZeroCharacters()
+    {
+        string path = folder + "/zero\0b";
+        using (Executable plain = Affine(2))
+        {
+            var calls = new System.Collections.Generic.Dictionary<string, Action>
+            {
+                { "path", () => plain.Save(path) },
+                { "name", () => new Compiler(AffineOptions("num\0", "1")) },
+                { "value", () => new Compiler(AffineOptions("num_io_tiles", "3\u00002")) },
+                { "numerics", () => new ModelRunner(plain, new RuntimeConfig { Numerics = "fast\0" }) },
+                { "level", () => Library.SetLogLevel("INFO\0") },
+            };
+            foreach (var call in calls)
+                Assert.That(() => call.Value(), Throws.ArgumentException.With.Message.Contains(
+                    "argument '" + call.Key + "' contains the character \\0"));
+            Assert.That(() => Executable.Open(path), Throws.ArgumentException.With.Message.Contains("'path'"));
+        }
+        Assert.That(File.Exists(Path.Combine(folder, "zero")), Is.False);
+    }
+
     /// <summary>Each call that compiles or converts a file raises what a callback has thrown.</summary>
     [Test]
     public void Scenario19EveryCallRaisesTheExceptionOfItsCallback()

@@ -295,6 +295,44 @@ func TestScenario126NamesOfOptionsInErrors(t *testing.T) {
 	fails(t, err, poprt.FailedPrecondition, "give InputShapes or BatchSize")
 }
 
+func TestScenario128ZeroCharacters(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "a\x00b")
+	refused := func(err error, argument string) {
+		t.Helper()
+		fails(t, err, poprt.InvalidArgument, "argument '"+argument+"' contains the character \\0")
+	}
+	_, err := poprt.Open(path)
+	refused(err, "path")
+	_, err = poprt.Compile(path, nil)
+	refused(err, "onnx_path")
+	_, err = poprt.Compile(model("affine.onnx"), affineWith("num\x00", "1"))
+	refused(err, "name")
+	_, err = poprt.Compile(model("affine.onnx"), affineWith("num_io_tiles", "3\x002"))
+	refused(err, "value")
+	_, err = poprt.NewRunner(affine(t), &poprt.RunnerOptions{Numerics: "fast\x00"})
+	refused(err, "numerics")
+	_, err = poprt.OpenFiles([]string{path}, poprt.OpenOptions{})
+	refused(err, "path")
+	_, err = poprt.DumpPopEF(path, poprt.All)
+	refused(err, "path")
+	_, err = poprt.NewGenerator(path, nil)
+	refused(err, "path")
+	_, err = poprt.CreatePopEF(path)
+	refused(err, "path")
+	refused(affine(t).Save(path), "path")
+	refused(poprt.LoadPlugin(path), "path")
+	refused(poprt.SetLogLevel("INFO\x00"), "level")
+	_, err = runner(t, affine(t)).Run(poprt.Shaped("x\x00", iota8(0), 2, 4))
+	fails(t, err, poprt.NotFound, "x")
+	s := must(poprt.NewSession(affine(t), nil))
+	defer s.Close()
+	refused(s.SetInputHandler("x\x00", poprt.InputFunc(func([]byte) error { return nil })), "name")
+	_, err = must(s.NewQueueManager(nil)).InputQueue("x\x00")
+	refused(err, "name")
+	equal(t, len(must(os.ReadDir(folder))), 0)
+}
+
 func TestScenario91AnEstimateInTheExecutable(t *testing.T) {
 	options := affineWith("estimate", "True")
 	start := fmt.Sprintf(`{"cycles":%d,`, must(poprt.EstimateModel(model("affine.onnx"), options)).Cycles())

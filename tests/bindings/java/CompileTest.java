@@ -150,6 +150,30 @@ class CompileTest extends Scenarios {
         "queueDepth is -1");
   }
 
+  @Test
+  void scenario_128_zero_characters() throws Exception {
+    String zero = "a\0b";
+    java.util.Map<String, org.junit.jupiter.api.function.Executable> calls =
+        java.util.Map.of(
+            "name",
+            () -> new Compiler(affineWith("num\0", "1")),
+            "value",
+            () -> new Compiler(affineWith("num_io_tiles", "3\0002")),
+            "numerics",
+            () -> new ModelRunner(affine(2), new RuntimeConfig().numerics("fast\0")),
+            "level",
+            () -> org.poprt.Poprt.setLogLevel("INFO\0"),
+            "states",
+            () ->
+                new org.poprt.Generator(
+                    MODELS.resolve("affine.onnx"), new org.poprt.GeneratorOptions().states(zero)));
+    for (var call : calls.entrySet()) {
+      var error = assertThrows(IllegalArgumentException.class, call.getValue(), call.getKey());
+      assertEquals(
+          "argument '" + call.getKey() + "' contains the character \\0", error.getMessage());
+    }
+  }
+
   /** Each call that compiles or converts a file raises what a callback has thrown. */
   @Test
   void scenario_19_every_call_raises_the_exception_of_its_callback() {

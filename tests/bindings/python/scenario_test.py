@@ -300,6 +300,30 @@ class Scenario(unittest.TestCase):
         with self.fails([poprt.errors.InvalidArgumentError], "queue_depth", "found -1"):
             self.runner(compiled("linear.onnx", x=[2, 4]), queue_depth=-1)
 
+    def test_scenario_128_zero_characters(self):
+        affine = compiled("affine.onnx", x=[2, 4])
+        runner = self.runner(affine)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a\0b")
+            for call, argument in (
+                    (lambda: Executable(path), "path"), (lambda: Compiler.compile(path), "onnx_path"), (lambda: affine.save(path), "path"),
+                    (lambda: poprt.Generator(path), "model"), (lambda: poprt.dump_popef(path), "path"),
+                    (lambda: poprt.set_log_level("INFO\0"), "level"),
+                    (lambda: Compiler.compile(model("affine.onnx"), None, CompilerOptions(options={"num\0": "1"})), "name"),
+                    (lambda: Compiler.compile(model("affine.onnx"), None, CompilerOptions(options={"num_io_tiles": "3\0002"})), "value"),
+                    (lambda: self.runner(affine, numerics="fast\0"), "numerics"),
+                    (lambda: runner.run({"x\0": counting()}), "name of an input"),
+                    (lambda: runner.execute({"x": counting()}, {"y\0": counting()}), "name of an output")):
+                with self.subTest(argument):
+                    with self.fails([poprt.errors.InvalidArgumentError, ValueError], f"argument '{argument}' contains the character \\0"):
+                        call()
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_scenario_129_an_input_is_missing(self):
+        for runner in (self.runner(compiled("affine.onnx", x=[2, 4])), self.on_demand()):
+            with self.fails([poprt.errors.InvalidArgumentError], "input 'x' is missing"):
+                runner.run({})
+
     def test_scenario_73_damaged_and_truncated_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "weights.popef")

@@ -4,6 +4,7 @@ package native
 
 import (
 	"runtime/cgo"
+	"strings"
 	"sync"
 	"unsafe"
 )
@@ -41,6 +42,22 @@ static uintptr_t poprt_go_read_address(void) { return (uintptr_t)poprt_go_read; 
 static uintptr_t poprt_go_release_address(void) { return (uintptr_t)poprt_go_release; }
 */
 import "C"
+
+// BadText is the panic of a function that gets a text with a zero character, at which C would end it.
+type BadText struct {
+	Argument string // its name
+}
+
+// OutOfMemory is the panic of a function whose wrapper cannot allocate memory.
+const OutOfMemory = "poprt: out of memory"
+
+// text refuses a text that C would end early.
+func text(argument, value string) string {
+	if strings.IndexByte(value, 0) >= 0 {
+		panic(BadText{argument})
+	}
+	return value
+}
 
 // TakeError returns code, PopEF class and message of an error, and frees it. Code 0 for no error.
 func TakeError(err uintptr) (code, popef int32, message string) {

@@ -997,6 +997,17 @@ func getSwigcptr(v interface{ Swigcptr() uintptr }) uintptr {
 
 type _ sync.Mutex
 
+//export cgo_panic__native
+func cgo_panic__native(p *byte) {
+	s := (*[1024]byte)(unsafe.Pointer(p))[:]
+	for i, b := range s {
+		if b == 0 {
+			panic(string(s[:i]))
+		}
+	}
+	panic(string(s))
+}
+
 type swig_gostring struct {
 	p unsafe.Pointer
 	n int
@@ -1231,23 +1242,25 @@ func (p SwigcptrRawExecutable) SwigIsRawExecutable() {
 
 func RawExecutableOpen_file(arg1 string, arg2 *uintptr) (_swig_ret RawExecutable) {
 	var swig_r RawExecutable
-	_swig_i_0 := arg1
+	var _swig_i_0 string
+	_swig_i_0 = text("path", arg1)
 	_swig_i_1 := arg2
 	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_file_native(*(*C.swig_type_34)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg1
+		Swig_escape_val = _swig_i_0
 	}
 	return swig_r
 }
 
 func RawExecutableLoad(arg1 string, arg2 RawCompileOptions, arg3 *uintptr) (_swig_ret RawExecutable) {
 	var swig_r RawExecutable
-	_swig_i_0 := arg1
+	var _swig_i_0 string
+	_swig_i_0 = text("path", arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_load_native(*(*C.swig_type_35)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg1
+		Swig_escape_val = _swig_i_0
 	}
 	return swig_r
 }
@@ -1379,10 +1392,11 @@ func (arg1 SwigcptrRawExecutable) Name() (_swig_ret string) {
 func (arg1 SwigcptrRawExecutable) Save(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("path", arg2)
 	swig_r = (uintptr)(C._wrap_RawExecutable_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -1390,14 +1404,16 @@ func (arg1 SwigcptrRawExecutable) Save(arg2 string) (_swig_ret uintptr) {
 func (arg1 SwigcptrRawExecutable) Save_parts(arg2 string, arg3 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
+	var _swig_i_1 string
+	_swig_i_1 = text("executable_path", arg2)
+	var _swig_i_2 string
+	_swig_i_2 = text("variables_path", arg3)
 	swig_r = (uintptr)(C._wrap_RawExecutable_save_parts_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg3
+		Swig_escape_val = _swig_i_2
 	}
 	return swig_r
 }
@@ -1485,10 +1501,11 @@ func DeleteRawOpenOptions(arg1 RawOpenOptions) {
 
 func (arg1 SwigcptrRawOpenOptions) Add_path(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("path", arg2)
 	C._wrap_RawOpenOptions_add_path_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
@@ -1500,10 +1517,11 @@ func (arg1 SwigcptrRawOpenOptions) Set_ignore_package_hash(arg2 bool) {
 
 func (arg1 SwigcptrRawOpenOptions) Set_executable(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	C._wrap_RawOpenOptions_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
@@ -1604,12 +1622,13 @@ func DeleteRawCompileOptions(arg1 RawCompileOptions) {
 
 func (arg1 SwigcptrRawCompileOptions) Add_input_shape(arg2 string, arg3 []int64, arg4 int64) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	C._wrap_RawCompileOptions_add_input_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_2)), C.swig_type_60(_swig_i_3))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -1618,11 +1637,12 @@ func (arg1 SwigcptrRawCompileOptions) Add_input_shape(arg2 string, arg3 []int64,
 
 func (arg1 SwigcptrRawCompileOptions) Add_input_length(arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	C._wrap_RawCompileOptions_add_input_length_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1)), C.swig_type_62(_swig_i_2))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
@@ -1659,19 +1679,21 @@ func (arg1 SwigcptrRawCompileOptions) Set_verify(arg2 bool) {
 
 func (arg1 SwigcptrRawCompileOptions) Add_pass(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	C._wrap_RawCompileOptions_add_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
 func (arg1 SwigcptrRawCompileOptions) Add_skip_pass(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	C._wrap_RawCompileOptions_add_skip_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
@@ -1689,37 +1711,41 @@ func (arg1 SwigcptrRawCompileOptions) Set_rewrite_limit(arg2 int64) {
 
 func (arg1 SwigcptrRawCompileOptions) Set_stop_after(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("pass", arg2)
 	C._wrap_RawCompileOptions_set_stop_after_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_load(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("load", arg2)
 	C._wrap_RawCompileOptions_set_load_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_shapes(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("shapes", arg2)
 	C._wrap_RawCompileOptions_set_shapes_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
 func (arg1 SwigcptrRawCompileOptions) Add_output(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	C._wrap_RawCompileOptions_add_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
@@ -1732,34 +1758,38 @@ func (arg1 SwigcptrRawCompileOptions) Set_convert_version(arg2 int64) {
 func (arg1 SwigcptrRawCompileOptions) Set_engine_caching(arg2 bool, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	_swig_i_2 := arg3
+	var _swig_i_2 string
+	_swig_i_2 = text("cache_path", arg3)
 	C._wrap_RawCompileOptions_set_engine_caching_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg3
+		Swig_escape_val = _swig_i_2
 	}
 }
 
 func (arg1 SwigcptrRawCompileOptions) Add_opaque_blob(arg2 string, arg3 int64, arg4 int64) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	C._wrap_RawCompileOptions_add_opaque_blob_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1)), C.swig_type_76(_swig_i_2), C.swig_type_77(_swig_i_3))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
 func (arg1 SwigcptrRawCompileOptions) Add_option(arg2 string, arg3 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
+	var _swig_i_2 string
+	_swig_i_2 = text("value", arg3)
 	C._wrap_RawCompileOptions_add_option_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg3
+		Swig_escape_val = _swig_i_2
 	}
 }
 
@@ -1856,11 +1886,12 @@ func DeleteRawCompiler(arg1 RawCompiler) {
 func (arg1 SwigcptrRawCompiler) Compile_file(arg2 string, arg3 *uintptr) (_swig_ret RawExecutable) {
 	var swig_r RawExecutable
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("onnx_path", arg2)
 	_swig_i_2 := arg3
 	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -1870,11 +1901,12 @@ func (arg1 SwigcptrRawCompiler) Compile_bytes(arg2 int64, arg3 int64, arg4 strin
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	_swig_i_3 := arg4
+	var _swig_i_3 string
+	_swig_i_3 = text("folder", arg4)
 	_swig_i_4 := arg5
 	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_85(_swig_i_1), C.swig_type_86(_swig_i_2), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg4
+		Swig_escape_val = _swig_i_3
 	}
 	return swig_r
 }
@@ -1882,11 +1914,12 @@ func (arg1 SwigcptrRawCompiler) Compile_bytes(arg2 int64, arg3 int64, arg4 strin
 func (arg1 SwigcptrRawCompiler) Estimate_file(arg2 string, arg3 *uintptr) (_swig_ret RawEstimate) {
 	var swig_r RawEstimate
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("onnx_path", arg2)
 	_swig_i_2 := arg3
 	swig_r = (RawEstimate)(SwigcptrRawEstimate(C._wrap_RawCompiler_estimate_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -1894,14 +1927,16 @@ func (arg1 SwigcptrRawCompiler) Estimate_file(arg2 string, arg3 *uintptr) (_swig
 func (arg1 SwigcptrRawCompiler) Compile_to_popef(arg2 string, arg3 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
+	var _swig_i_1 string
+	_swig_i_1 = text("onnx_path", arg2)
+	var _swig_i_2 string
+	_swig_i_2 = text("popef_path", arg3)
 	swig_r = (uintptr)(C._wrap_RawCompiler_compile_to_popef_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg3
+		Swig_escape_val = _swig_i_2
 	}
 	return swig_r
 }
@@ -1909,14 +1944,16 @@ func (arg1 SwigcptrRawCompiler) Compile_to_popef(arg2 string, arg3 string) (_swi
 func (arg1 SwigcptrRawCompiler) Convert_file(arg2 string, arg3 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
+	var _swig_i_1 string
+	_swig_i_1 = text("onnx_path", arg2)
+	var _swig_i_2 string
+	_swig_i_2 = text("out_onnx_path", arg3)
 	swig_r = (uintptr)(C._wrap_RawCompiler_convert_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg3
+		Swig_escape_val = _swig_i_2
 	}
 	return swig_r
 }
@@ -1924,11 +1961,12 @@ func (arg1 SwigcptrRawCompiler) Convert_file(arg2 string, arg3 string) (_swig_re
 func (arg1 SwigcptrRawCompiler) Show_file(arg2 string, arg3 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("onnx_path", arg2)
 	_swig_i_2 := arg3
 	swig_r = (uintptr)(C._wrap_RawCompiler_show_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -1936,11 +1974,12 @@ func (arg1 SwigcptrRawCompiler) Show_file(arg2 string, arg3 *uintptr) (_swig_ret
 func (arg1 SwigcptrRawCompiler) Io_stat_file(arg2 string, arg3 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("onnx_path", arg2)
 	_swig_i_2 := arg3
 	swig_r = (uintptr)(C._wrap_RawCompiler_io_stat_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -1955,10 +1994,11 @@ func RawCompilerList_passes(arg1 *uintptr) (_swig_ret uintptr) {
 func RawCompilerFuse_files(arg1 RawOpenOptions, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := getSwigcptr(arg1)
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("out_onnx_path", arg2)
 	swig_r = (uintptr)(C._wrap_RawCompiler_fuse_files_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -1979,10 +2019,11 @@ func RawCompilerList_options(arg1 *uintptr) (_swig_ret uintptr) {
 
 func RawCompilerLoad_plugin(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
-	_swig_i_0 := arg1
+	var _swig_i_0 string
+	_swig_i_0 = text("path", arg1)
 	swig_r = (uintptr)(C._wrap_RawCompiler_load_plugin_native(*(*C.swig_type_96)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg1
+		Swig_escape_val = _swig_i_0
 	}
 	return swig_r
 }
@@ -2188,15 +2229,17 @@ func (p SwigcptrRawDeviceManager) SwigIsRawDeviceManager() {
 func NewRawDeviceManager(arg1 int64, arg2 string, arg3 string, arg4 *uintptr) (_swig_ret RawDeviceManager) {
 	var swig_r RawDeviceManager
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
+	var _swig_i_1 string
+	_swig_i_1 = text("visible", arg2)
+	var _swig_i_2 string
+	_swig_i_2 = text("shared", arg3)
 	_swig_i_3 := arg4
 	swig_r = (RawDeviceManager)(SwigcptrRawDeviceManager(C._wrap_new_RawDeviceManager_native(C.swig_type_101(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg3
+		Swig_escape_val = _swig_i_2
 	}
 	return swig_r
 }
@@ -2481,11 +2524,12 @@ func (arg1 SwigcptrRawRunner) Input_has_data(arg2 int64) (_swig_ret bool) {
 func (arg1 SwigcptrRawRunner) Input_index(arg2 string, arg3 *uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	swig_r = (int64)(C._wrap_RawRunner_input_index_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -2493,11 +2537,12 @@ func (arg1 SwigcptrRawRunner) Input_index(arg2 string, arg3 *uintptr) (_swig_ret
 func (arg1 SwigcptrRawRunner) Output_index(arg2 string, arg3 *uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	swig_r = (int64)(C._wrap_RawRunner_output_index_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -2529,10 +2574,11 @@ func (arg1 SwigcptrRawRunner) Profile(arg2 *uintptr) (_swig_ret uintptr) {
 func (arg1 SwigcptrRawRunner) Warm_up(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("shapes", arg2)
 	swig_r = (uintptr)(C._wrap_RawRunner_warm_up_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -2607,12 +2653,13 @@ func (arg1 SwigcptrRawRunner) Light_reload() (_swig_ret uintptr) {
 func (arg1 SwigcptrRawRunner) Light_set_input(arg2 string, arg3 int64, arg4 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	swig_r = (uintptr)(C._wrap_RawRunner_light_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1)), C.swig_type_137(_swig_i_2), C.swig_type_138(_swig_i_3)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -2705,23 +2752,25 @@ func (arg1 SwigcptrRawBindings) Set_replica(arg2 int64) {
 
 func (arg1 SwigcptrRawBindings) Set_input(arg2 string, arg3 int64, arg4 int64) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.swig_type_144(_swig_i_2), C.swig_type_145(_swig_i_3))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
 func (arg1 SwigcptrRawBindings) Set_output(arg2 string, arg3 int64, arg4 int64) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_type_147(_swig_i_2), C.swig_type_148(_swig_i_3))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
@@ -2773,7 +2822,8 @@ func DeleteRawTensors(arg1 RawTensors) {
 
 func (arg1 SwigcptrRawTensors) Add(arg2 string, arg3 int64, arg4 int64, arg5 int, arg6 []int64, arg7 int64) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
@@ -2781,7 +2831,7 @@ func (arg1 SwigcptrRawTensors) Add(arg2 string, arg3 int64, arg4 int64, arg5 int
 	_swig_i_6 := arg7
 	C._wrap_RawTensors_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), C.swig_type_156(_swig_i_2), C.swig_type_157(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_5)), C.swig_type_159(_swig_i_6))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
@@ -3458,57 +3508,63 @@ func (arg1 SwigcptrRawRunnerOptions) Add_replica_device(arg2 int64, arg3 RawDevi
 
 func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, arg4 int64) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	C._wrap_RawRunnerOptions_add_frozen_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_1)), C.swig_type_201(_swig_i_2), C.swig_type_202(_swig_i_3))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
 func (arg1 SwigcptrRawRunnerOptions) Set_faults(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("faults", arg2)
 	C._wrap_RawRunnerOptions_set_faults_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
 func (arg1 SwigcptrRawRunnerOptions) Set_shared_devices(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("shared", arg2)
 	C._wrap_RawRunnerOptions_set_shared_devices_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
 func (arg1 SwigcptrRawRunnerOptions) Set_load(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("load", arg2)
 	C._wrap_RawRunnerOptions_set_load_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
 func (arg1 SwigcptrRawRunnerOptions) Set_numerics(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("numerics", arg2)
 	C._wrap_RawRunnerOptions_set_numerics_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
 func (arg1 SwigcptrRawRunnerOptions) Set_execution_precision(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("precision", arg2)
 	C._wrap_RawRunnerOptions_set_execution_precision_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
@@ -3845,23 +3901,26 @@ func DeleteRawPasses(arg1 RawPasses) {
 
 func (arg1 SwigcptrRawPasses) Add(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	C._wrap_RawPasses_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
 func (arg1 SwigcptrRawPasses) Add_argument(arg2 string, arg3 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
+	var _swig_i_2 string
+	_swig_i_2 = text("value", arg3)
 	C._wrap_RawPasses_add_argument_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg3
+		Swig_escape_val = _swig_i_2
 	}
 }
 
@@ -3907,11 +3966,12 @@ func (arg1 SwigcptrRawPasses) Apply_to(arg2 int64, arg3 int64, arg4 string, arg5
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	_swig_i_3 := arg4
+	var _swig_i_3 string
+	_swig_i_3 = text("folder", arg4)
 	_swig_i_4 := arg5
 	swig_r = (RawPassResult)(SwigcptrRawPassResult(C._wrap_RawPasses_apply_to_native(C.uintptr_t(_swig_i_0), C.swig_type_237(_swig_i_1), C.swig_type_238(_swig_i_2), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg4
+		Swig_escape_val = _swig_i_3
 	}
 	return swig_r
 }
@@ -4003,15 +4063,17 @@ func (p SwigcptrRawPopefAnchor) SwigIsRawPopefAnchor() {
 
 func NewRawPopefAnchor(arg1 string, arg2 string, arg3 int) (_swig_ret RawPopefAnchor) {
 	var swig_r RawPopefAnchor
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_0 string
+	_swig_i_0 = text("name", arg1)
+	var _swig_i_1 string
+	_swig_i_1 = text("handle", arg2)
 	_swig_i_2 := arg3
 	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_new_RawPopefAnchor_native(*(*C.swig_type_243)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg1
+		Swig_escape_val = _swig_i_0
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -4197,10 +4259,11 @@ func (arg1 SwigcptrRawPopefMetadata) Seed_handle() (_swig_ret string) {
 func (arg1 SwigcptrRawPopefMetadata) Set_executable(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -4208,10 +4271,11 @@ func (arg1 SwigcptrRawPopefMetadata) Set_executable(arg2 string) (_swig_ret uint
 func (arg1 SwigcptrRawPopefMetadata) Set_seed_handle(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("handle", arg2)
 	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_seed_handle_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -4252,14 +4316,16 @@ func (arg1 SwigcptrRawPopefMetadata) Add_option(arg2 int, arg3 string, arg4 stri
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
+	var _swig_i_2 string
+	_swig_i_2 = text("name", arg3)
+	var _swig_i_3 string
+	_swig_i_3 = text("value", arg4)
 	swig_r = (uintptr)(C._wrap_RawPopefMetadata_add_option_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg3
+		Swig_escape_val = _swig_i_2
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg4
+		Swig_escape_val = _swig_i_3
 	}
 	return swig_r
 }
@@ -4324,10 +4390,11 @@ func (arg1 SwigcptrRawPopefMetadata) Set_program(arg2 int64, arg3 string) (_swig
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	_swig_i_2 := arg3
+	var _swig_i_2 string
+	_swig_i_2 = text("name", arg3)
 	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_program_native(C.uintptr_t(_swig_i_0), C.swig_type_280(_swig_i_1), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg3
+		Swig_escape_val = _swig_i_2
 	}
 	return swig_r
 }
@@ -4405,10 +4472,11 @@ func DeleteRawPopefReader(arg1 RawPopefReader) {
 func (arg1 SwigcptrRawPopefReader) Parse_file(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("path", arg2)
 	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -4638,11 +4706,12 @@ func (p SwigcptrRawPopefModel) SwigIsRawPopefModel() {
 func RawPopefModelCreate(arg1 RawPopefReader, arg2 string, arg3 *uintptr) (_swig_ret RawPopefModel) {
 	var swig_r RawPopefModel
 	_swig_i_0 := getSwigcptr(arg1)
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("executable", arg2)
 	_swig_i_2 := arg3
 	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModel_create_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -4768,14 +4837,16 @@ func (p SwigcptrRawPopefBlobInfo) SwigIsRawPopefBlobInfo() {
 func NewRawPopefBlobInfo(arg1 int, arg2 string, arg3 string) (_swig_ret RawPopefBlobInfo) {
 	var swig_r RawPopefBlobInfo
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
+	var _swig_i_2 string
+	_swig_i_2 = text("executable", arg3)
 	swig_r = (RawPopefBlobInfo)(SwigcptrRawPopefBlobInfo(C._wrap_new_RawPopefBlobInfo_native(C.swig_intgo(_swig_i_0), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_2)))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg3
+		Swig_escape_val = _swig_i_2
 	}
 	return swig_r
 }
@@ -4859,12 +4930,13 @@ func (p SwigcptrRawPopefWriter) SwigIsRawPopefWriter() {
 
 func RawPopefWriterCreate_file(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret RawPopefWriter) {
 	var swig_r RawPopefWriter
-	_swig_i_0 := arg1
+	var _swig_i_0 string
+	_swig_i_0 = text("path", arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_file_native(*(*C.swig_type_319)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg1
+		Swig_escape_val = _swig_i_0
 	}
 	return swig_r
 }
@@ -4997,27 +5069,31 @@ func (arg1 SwigcptrRawPackOptions) Set_max_valid_num(arg2 int64) {
 
 func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
+	var _swig_i_1 string
+	_swig_i_1 = text("dynamic_input", arg2)
+	var _swig_i_2 string
+	_swig_i_2 = text("unpack_info", arg3)
+	var _swig_i_3 string
+	_swig_i_3 = text("mask", arg4)
 	C._wrap_RawPackOptions_set_inputs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg3
+		Swig_escape_val = _swig_i_2
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg4
+		Swig_escape_val = _swig_i_3
 	}
 }
 
 func (arg1 SwigcptrRawPackOptions) Add_dynamic(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	C._wrap_RawPackOptions_add_dynamic_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
@@ -5094,19 +5170,21 @@ func DeleteRawHostConcats(arg1 RawHostConcats) {
 
 func (arg1 SwigcptrRawHostConcats) Add(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("tensor", arg2)
 	C._wrap_RawHostConcats_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
 func (arg1 SwigcptrRawHostConcats) Add_input(arg2 string) {
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	C._wrap_RawHostConcats_add_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 }
 
@@ -5344,7 +5422,8 @@ func (arg1 SwigcptrRawSession) Stop() {
 func (arg1 SwigcptrRawSession) Set_input_handler(arg2 string, arg3 int64, arg4 int64, arg5 int64, arg6 int64, arg7 int64, arg8 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
@@ -5353,7 +5432,7 @@ func (arg1 SwigcptrRawSession) Set_input_handler(arg2 string, arg3 int64, arg4 i
 	_swig_i_7 := arg8
 	swig_r = (uintptr)(C._wrap_RawSession_set_input_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_1)), C.swig_type_351(_swig_i_2), C.swig_type_352(_swig_i_3), C.swig_type_353(_swig_i_4), C.swig_type_354(_swig_i_5), C.swig_type_355(_swig_i_6), C.swig_type_356(_swig_i_7)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -5361,14 +5440,15 @@ func (arg1 SwigcptrRawSession) Set_input_handler(arg2 string, arg3 int64, arg4 i
 func (arg1 SwigcptrRawSession) Set_output_handler(arg2 string, arg3 int64, arg4 int64, arg5 int64, arg6 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	swig_r = (uintptr)(C._wrap_RawSession_set_output_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_1)), C.swig_type_358(_swig_i_2), C.swig_type_359(_swig_i_3), C.swig_type_360(_swig_i_4), C.swig_type_361(_swig_i_5)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -5470,12 +5550,13 @@ func (arg1 SwigcptrRawSession) Popef_model(arg2 *uintptr) (_swig_ret RawPopefMod
 func (arg1 SwigcptrRawSession) Update_weights(arg2 string, arg3 int64, arg4 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	swig_r = (uintptr)(C._wrap_RawSession_update_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_1)), C.swig_type_369(_swig_i_2), C.swig_type_370(_swig_i_3)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -5483,12 +5564,13 @@ func (arg1 SwigcptrRawSession) Update_weights(arg2 string, arg3 int64, arg4 int6
 func (arg1 SwigcptrRawSession) Read_weights(arg2 string, arg3 int64, arg4 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	swig_r = (uintptr)(C._wrap_RawSession_read_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_1)), C.swig_type_372(_swig_i_2), C.swig_type_373(_swig_i_3)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -5554,11 +5636,12 @@ func (arg1 SwigcptrRawQueueManager) Is_open() (_swig_ret bool) {
 func (arg1 SwigcptrRawQueueManager) Input_queue(arg2 string, arg3 *uintptr) (_swig_ret RawQueue) {
 	var swig_r RawQueue
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_input_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -5566,11 +5649,12 @@ func (arg1 SwigcptrRawQueueManager) Input_queue(arg2 string, arg3 *uintptr) (_sw
 func (arg1 SwigcptrRawQueueManager) Output_queue(arg2 string, arg3 *uintptr) (_swig_ret RawQueue) {
 	var swig_r RawQueue
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_output_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -5673,25 +5757,28 @@ func (p SwigcptrRawGenerator) SwigIsRawGenerator() {
 
 func RawGeneratorCreate(arg1 string, arg2 int64, arg3 int64, arg4 int64, arg5 int, arg6 bool, arg7 int64, arg8 string, arg9 string, arg10 *uintptr) (_swig_ret RawGenerator) {
 	var swig_r RawGenerator
-	_swig_i_0 := arg1
+	var _swig_i_0 string
+	_swig_i_0 = text("path", arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	_swig_i_7 := arg8
-	_swig_i_8 := arg9
+	var _swig_i_7 string
+	_swig_i_7 = text("states", arg8)
+	var _swig_i_8 string
+	_swig_i_8 = text("cache_precision", arg9)
 	_swig_i_9 := arg10
 	swig_r = (RawGenerator)(SwigcptrRawGenerator(C._wrap_RawGenerator_create_native(*(*C.swig_type_386)(unsafe.Pointer(&_swig_i_0)), C.swig_type_387(_swig_i_1), C.swig_type_388(_swig_i_2), C.swig_type_389(_swig_i_3), C.swig_intgo(_swig_i_4), C._Bool(_swig_i_5), C.swig_type_390(_swig_i_6), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_8)), C.swig_voidp(_swig_i_9))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg1
+		Swig_escape_val = _swig_i_0
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg8
+		Swig_escape_val = _swig_i_7
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg9
+		Swig_escape_val = _swig_i_8
 	}
 	return swig_r
 }
@@ -5741,10 +5828,11 @@ func (arg1 SwigcptrRawGenerator) Statistics(arg2 *uintptr) (_swig_ret uintptr) {
 func (arg1 SwigcptrRawGenerator) Save(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("path", arg2)
 	swig_r = (uintptr)(C._wrap_RawGenerator_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -5802,11 +5890,12 @@ func (arg1 SwigcptrRawSequence) Append(arg2 int64) (_swig_ret uintptr) {
 func (arg1 SwigcptrRawSequence) Set_option(arg2 string, arg3 float64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
 	_swig_i_2 := arg3
 	swig_r = (uintptr)(C._wrap_RawSequence_set_option_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -5915,10 +6004,11 @@ func (arg1 SwigcptrRawSequence) Append_feature(arg2 float64) (_swig_ret uintptr)
 func (arg1 SwigcptrRawSequence) Read_features(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("path", arg2)
 	swig_r = (uintptr)(C._wrap_RawSequence_read_features_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -5934,10 +6024,11 @@ func (arg1 SwigcptrRawSequence) Next_text(arg2 *uintptr) (_swig_ret bool) {
 func (arg1 SwigcptrRawSequence) Save(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("path", arg2)
 	swig_r = (uintptr)(C._wrap_RawSequence_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -5945,10 +6036,11 @@ func (arg1 SwigcptrRawSequence) Save(arg2 string) (_swig_ret uintptr) {
 func (arg1 SwigcptrRawSequence) Restore(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
+	var _swig_i_1 string
+	_swig_i_1 = text("path", arg2)
 	swig_r = (uintptr)(C._wrap_RawSequence_restore_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	return swig_r
 }
@@ -6045,77 +6137,88 @@ func Raw_error_code_name(arg1 int) (_swig_ret string) {
 
 func Raw_set_log_level(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
-	_swig_i_0 := arg1
+	var _swig_i_0 string
+	_swig_i_0 = text("level", arg1)
 	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_416)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg1
+		Swig_escape_val = _swig_i_0
 	}
 	return swig_r
 }
 
 func Raw_popef_dump(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
-	_swig_i_0 := arg1
+	var _swig_i_0 string
+	_swig_i_0 = text("path", arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_417)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg1
+		Swig_escape_val = _swig_i_0
 	}
 	return swig_r
 }
 
 func Raw_popef_export_tensor(arg1 string, arg2 string, arg3 string, arg4 string) (_swig_ret uintptr) {
 	var swig_r uintptr
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
+	var _swig_i_0 string
+	_swig_i_0 = text("path", arg1)
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
+	var _swig_i_2 string
+	_swig_i_2 = text("executable", arg3)
+	var _swig_i_3 string
+	_swig_i_3 = text("npy_path", arg4)
 	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_418)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg1
+		Swig_escape_val = _swig_i_0
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg3
+		Swig_escape_val = _swig_i_2
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg4
+		Swig_escape_val = _swig_i_3
 	}
 	return swig_r
 }
 
 func Raw_popef_export_feed(arg1 string, arg2 string, arg3 string, arg4 string) (_swig_ret uintptr) {
 	var swig_r uintptr
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
+	var _swig_i_0 string
+	_swig_i_0 = text("path", arg1)
+	var _swig_i_1 string
+	_swig_i_1 = text("name", arg2)
+	var _swig_i_2 string
+	_swig_i_2 = text("executable", arg3)
+	var _swig_i_3 string
+	_swig_i_3 = text("npy_path", arg4)
 	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_422)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg1
+		Swig_escape_val = _swig_i_0
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = _swig_i_1
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg3
+		Swig_escape_val = _swig_i_2
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg4
+		Swig_escape_val = _swig_i_3
 	}
 	return swig_r
 }
 
 func Raw_telemetry_read(arg1 string, arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
-	_swig_i_0 := arg1
+	var _swig_i_0 string
+	_swig_i_0 = text("folder", arg1)
 	_swig_i_1 := arg2
 	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_426)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg1
+		Swig_escape_val = _swig_i_0
 	}
 	return swig_r
 }

@@ -6,8 +6,11 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 final class Utf8 {
   private Utf8() {}
 
-  static byte[] bytes(String text) {
-    if (text.indexOf('\0') >= 0) throw new IllegalArgumentException("a string contains \\0");
+  /** Refuses a text that C would end at its first zero character. */
+  static byte[] bytes(String text, String argument) {
+    if (text == null) throw new NullPointerException("argument '" + argument + "' is null");
+    if (text.indexOf('\0') >= 0)
+      throw new IllegalArgumentException("argument '" + argument + "' contains the character \\0");
     return text.getBytes(UTF_8);
   }
 
