@@ -12,6 +12,20 @@
 #include "poprt_csharp.h"
 %}
 
+// The C ABI throws nothing, but the code around it allocates memory. The error is thrown as PoprtException.
+%exception {
+  try {
+    $action
+  } catch (const std::bad_alloc&) {
+    poprt_csharp::error_fn(POPRT_RESOURCE_EXHAUSTED, 0, "out of memory");
+    return $null;
+  } catch (const std::exception& e) {
+    poprt_csharp::error_fn(POPRT_INTERNAL, 0, e.what());
+    return $null;
+  }
+}
+%feature("except:canthrow") "1";
+
 // A class whose pointer is a SafeHandle: it may be disposed of while another thread calls, and is freed by the garbage
 // collector.
 %define POPRT_CS_BODY(c_name, cs_name, RELEASE)
@@ -99,8 +113,11 @@ POPRT_CS_HANDLE(raw_queue, RawQueue, free_queue, delete self)
 
 %typemap(imtype, inattributes="[global::System.Runtime.InteropServices.MarshalAs(global::System.Runtime.InteropServices.UnmanagedType.LPUTF8Str)]",
          out="global::System.IntPtr") const char* "string"
-%typemap(csin) const char* "Utf8.Checked($csinput)"
-%typemap(csout, excode=SWIGEXCODE) const char* { return Utf8.String($imcall); }
+%typemap(csin) const char* "Utf8.Checked($csinput, nameof($csinput))"
+%typemap(csout, excode=SWIGEXCODE) const char* {
+    global::System.IntPtr text = $imcall;$excode
+    return Utf8.String(text);
+  }
 %typemap(out) const char* { $result = const_cast<char*>($1); }
 
 %typemap(ctype) poprt_text "void*"

@@ -55,7 +55,8 @@ func Shaped[T Element](name string, slice []T, shape ...int64) Tensor {
 
 // Run runs the model into new memory for as many rows as the inputs have. If there is an output NAME:shape, output NAME
 // only contains the real part. Shapes of [Shaped] tensors are checked. Errors: as [Runner.Execute]. Since 1.0.
-func (r *Runner) Run(inputs ...Tensor) (map[string]*Output, error) {
+func (r *Runner) Run(inputs ...Tensor) (_ map[string]*Output, refused error) {
+	defer refuse(&refused)
 	raw, err := r.h.acquire()
 	if err != nil {
 		return nil, err

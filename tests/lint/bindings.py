@@ -211,6 +211,10 @@ def main():
                 problems.append(f"{what}: nothing public in {language} reaches it")
             if offered and (language, what) in EXEMPT:
                 problems.append(f"{what}: {language} has it, but bindings.py lists it as missing")
+    # No exception of the code around the C ABI may enter a frame of another language.
+    for file in sorted(f for f in tree.files() if re.fullmatch(r"bindings/\w+/poprt_lang\.i", f)):
+        if not re.search(r"^%exception \{\n  try \{\n    \$action\n  \} catch \(const std::bad_alloc&\)", tree.read(file), re.M):
+            problems.append(f"{file}: %exception does not catch std::bad_alloc")
     tree.finish(problems, len(wanted), "functions and fields")
 
 
