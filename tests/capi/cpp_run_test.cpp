@@ -68,6 +68,31 @@ TEST(Run, ChecksTypesShapesAndSizes) {
   EXPECT_NE(message_for({in.name, x, in.shape}).find("given 256 bytes"), std::string::npos);
 }
 
+TEST(Run, AnEmptyRangeHasNoElements) {
+  const Runner runner(MODELS "/relu.onnx");
+  const auto in = runner.getExecuteInputs()[0];
+  std::vector<float> none;
+  none.reserve(64);  // data() is not null
+  EXPECT_EQ(message_of([&] { run(runner, {TypedTensor(in.name, none, in.shape)}); }),
+            "input '" + in.name + "': the range is empty, and the shape is not");
+}
+
+TEST(Run, AnInputIsMissing) {
+  const Runner runner(MODELS "/relu.onnx");
+  EXPECT_EQ(message_of([&] { run(runner, {}); }),
+            "input '" + runner.getExecuteInputs()[0].name + "' is missing");
+}
+
+TEST(Text, ZeroCharactersAreRefused) {
+  const std::string zero("x\0y", 3), refused = " contains the character \\0";
+  const Runner runner(MODELS "/relu.onnx");
+  const std::vector<float> x(6);
+  EXPECT_EQ(message_of([&] { run(runner, {TypedTensor(zero, x, {2, 3})}); }),
+            "argument 'name'" + refused);
+  EXPECT_NE(message_of([&] { Runner(MODELS "/relu.onnx" + std::string("\0", 1)); }).find(refused),
+            std::string::npos);
+}
+
 TEST(Run, EachTypeOfCppHasItsType) {
   using poprt::runtime::impl::dtypeOf;
   EXPECT_EQ(dtypeOf<float>(), POPRT_DTYPE_F32);

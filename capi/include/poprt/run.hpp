@@ -1,6 +1,7 @@
 // Typed tensors, and runs that allocate their outputs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -154,6 +155,10 @@ Outputs run(const AnyRunner& runner, const std::vector<TypedTensor>& inputs) {
       if (t.name == poprt_anchor_name(a) && impl::holds(dtype, poprt_anchor_dtype(a)))
         dtype = poprt_anchor_dtype(a);
     }
+    // The library computes the size of 0 bytes from the shape.
+    if (t.given && t.elements == 0 && std::find(t.shape.begin(), t.shape.end(), 0) == t.shape.end())
+      throw Error(ErrorCode::invalid_argument,
+                  "input '" + t.name + "': the range is empty, and the shape is not");
     const size_t bytes =
         t.given ? t.elements * static_cast<size_t>(poprt_dtype_bits(t.dtype)) / 8 : 0;
     tensors.push_back({detail::text(t.name, "name"), 0, const_cast<void*>(t.memory), bytes, dtype,
