@@ -21,7 +21,8 @@ target_compile_options(poprt_flags INTERFACE
   -Wno-missing-field-initializers -fno-math-errno
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 reports these inside the standard library and fmt at -O2.
+  # GCC 12 reports these inside the standard library and fmt at -O2. The exception is psabi, which reports types that
+  # other versions of GCC pass differently.
   target_compile_options(poprt_flags INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow
     -Wno-array-bounds -Wno-restrict -Wno-dangling-pointer -Wno-psabi)
 endif()

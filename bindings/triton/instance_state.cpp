@@ -528,8 +528,8 @@ void InstanceState::end_part(Pending* ended) {
   self.finish(request, error ? &*error : nullptr, pending->times);
 }
 
-// The runner decides which requests share a batch. Its counters contain the batches since the last
-// report.
+// Reports the batches that were computed since the last report, because the runner decides which
+// requests share a batch. Its counters contain all batches since it was created.
 void InstanceState::report_batches(const Times& times) {
   poprt_runner_counters counters = {};
   counters.struct_size = sizeof counters;

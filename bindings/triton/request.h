@@ -39,7 +39,8 @@ class Request {
   };
   std::vector<Parameter> parameters() const;
   int64_t rows() const { return rows_; }
-  // Whether the requests may share a run: all dimensions except the rows are equal.
+  // Whether the requests may share a run: both have all inputs, and all dimensions except the rows
+  // are equal.
   bool joins(const Request& other) const;
 
   bool has_input(size_t index) const { return inputs_[index].has_value(); }

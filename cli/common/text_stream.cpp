@@ -79,8 +79,8 @@ std::string TextStream::add(int64_t token) {
     take(tokens_.size(), before, now);
     return release_held(false);
   }
-  // The last bytes may begin a character. It has up to four bytes, so of many bytes that are not
-  // UTF-8 only the last three wait.
+  // The last tokens may begin a character. It has up to four bytes, and a token has at least one,
+  // so of more than kMostWaiting tokens only the last three wait.
   if (tokens_.size() - taken_ <= kMostWaiting) return {};
   const size_t last = tokens_.size() - 3;
   take(last, before, decode(0, last));

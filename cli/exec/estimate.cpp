@@ -34,7 +34,7 @@ struct EstimateArguments {
   CompileSettings compile;
   compiler::Precision precision = compiler::Precision::keep;
   ChipSource source;
-  std::vector<NamedShape> input_shapes;  // given, or else recorded
+  std::vector<NamedShape> input_shapes;  // given, or else recorded in the PopEF file
   const Command* command = nullptr;      // knows which options are given
 };
 

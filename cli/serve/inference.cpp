@@ -111,7 +111,7 @@ struct Inference::Job {
   poprt_runner* runner = nullptr;
   serving::Request request;
   poprt_error_code code = POPRT_OK;
-  std::atomic<int> ended{0};  // how many of the two threads have finished
+  std::atomic<int> ended{0};  // how many of submission and callback have finished
 };
 
 void Inference::submit(std::shared_ptr<const LoadedModel> model,

@@ -131,8 +131,9 @@ MemoryPlan::MemoryPlan(const ir::Graph& graph) {
   for (const ir::Node* n : nodes) share_dying_input(*n);
 }
 
-// Gives every value its own storage. A result that is a graph output is in the caller's memory. If
-// a value is several outputs, or an input or a constant, the caller has inserted Identity nodes.
+// Gives every value its own storage. A result that is a graph output is in Space::output. Each
+// graph output has its own node, because lowering adds an Identity for an output that is an input,
+// a constant or another output.
 void MemoryPlan::place_each(const ir::Graph& graph, const std::vector<ir::Node*>& nodes) {
   const auto add = [&](const ir::Value* v, Space space, uint32_t anchor) {
     const auto id = static_cast<uint32_t>(storages_.size());

@@ -21,7 +21,7 @@
 
 namespace poprt::generate {
 
-// The encoder of a model: BART, T5, Whisper.
+// The encoder of a model such as BART, T5 or Whisper.
 struct EncoderFolder {
   std::filesystem::path model, first;  // EncoderOptions in compiler/generation_encoder.h
   int64_t context_length = 0;          // 0: unknown

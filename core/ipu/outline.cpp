@@ -39,7 +39,9 @@ class Outliner {
   void run();
 
  private:
-  // The tensors that cross the boundary of a sequence, and the last operation that reads each.
+  // The tensors that cross the boundary of a sequence. `inputs` maps each tensor that the sequence
+  // reads but does not compute to its last operation that reads it; `results` are the tensors that
+  // it computes and that later operations or the host read.
   struct Boundary {
     std::map<size_t, size_t> inputs;
     std::set<size_t> results;

@@ -1,5 +1,5 @@
-// Inputs: input [N, C * taps, blocks], constant image_shape and block_shape. Computed in f32, or in
-// f64 for f64 input.
+// Inputs: input [N, C * taps, blocks], constant image_shape and block_shape. The computation is in
+// f32, or in f64 for f64 input.
 #include "kernels/calls/col2im.h"
 #include "base/checked.h"
 #include "ops/common/as_real.h"

@@ -1,4 +1,5 @@
-// X is [B, heads, S, size] or [B, S, heads * size]. Computed in f32, or in f64 for f64 input.
+// X is [B, heads, S, size] or [B, S, heads * size]. The computation is in f32, or in f64 for f64
+// input.
 #include "kernels/calls/rotary_embedding.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"

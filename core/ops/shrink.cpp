@@ -1,4 +1,5 @@
-// x + bias if x < -lambd, x - bias if x > lambd, else 0. Computed in f32, or in f64 for f64 input.
+// x + bias if x < -lambd, x - bias if x > lambd, else 0. The computation is in f32, or in f64 for
+// f64 input.
 #include <array>
 
 #include "ops/common/as_real.h"

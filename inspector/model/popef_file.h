@@ -72,8 +72,8 @@ class PopefFile {
 
   // Keys and values of one model's metadata except its anchors.
   std::vector<std::pair<std::string, std::string>> metadata_rows(size_t model) const;
-  // Rows of anchors() that contain `filter` in a cell, sorted by a column. If a prefix such as
-  // "graph1/" is given, only rows of this graph of a fused model.
+  // Rows of anchors() that contain `filter` in a cell, sorted by a column. A prefix such as
+  // "graph1/" selects the rows of this graph of a fused model.
   std::vector<size_t> anchor_rows(std::string_view filter, AnchorColumn column, bool descending,
                                   std::string_view prefix = {}) const;
 

@@ -79,7 +79,7 @@ class ProgramModel {
   size_t peak(int part = -1) const;
   // Intervals of the arena that are alive at that instruction, largest first.
   std::vector<size_t> alive_at(int position) const;
-  // Intervals at other times that share bytes with this one.
+  // Other intervals that share bytes with this one.
   std::vector<size_t> sharing_with(size_t interval) const;
   // Rows (of a part, if given) whose kernel or name contains `filter`.
   std::vector<size_t> rows(std::string_view filter, int part = -1) const;

@@ -40,7 +40,7 @@ RunResult run_model(const std::shared_ptr<const runtime::Model>& model, const In
 struct BenchSettings {
   int clients = 1, in_flight = 1;  // submitting threads; requests that each keeps in flight
   double seconds = 2;
-  int threads = 0;  // compute threads; 0: all CPUs
+  int threads = 0;  // compute threads; 0: POPRT_THREADS from the environment, or all CPUs
   size_t variant = 0;
 
   static constexpr int kMostClients = 256, kMostInFlight = 1024;

@@ -77,8 +77,8 @@ PictureAxes axes_of(const Shape& shape) {
        dimensions_text(shape));
 }
 
-// For each of `to` samples, the source samples and their weights: a triangle as wide as the step,
-// so that shrinking averages.
+// For each of `to` samples, the source samples and their weights: a triangle that extends by one
+// step, and at least one source sample, in both directions, so that shrinking averages.
 std::vector<std::vector<std::pair<int64_t, double>>> resampling(int64_t from, int64_t to) {
   const double step = static_cast<double>(from) / static_cast<double>(to);
   const double reach = std::max(1.0, step);

@@ -10,7 +10,7 @@
 namespace poprt::inspector {
 
 // Inputs and outputs with their statistics, and the `top` largest elements of the first row of each
-// output. If rows are as long as `classes`, they have class names and softmax values.
+// output. If a row is as long as `classes`, its elements have class names and softmax values.
 std::vector<Table> run_tables(const RunResult& result, size_t top,
                               const std::vector<std::string>& classes = {});
 // One row per output, and the elements with the largest differences of each output that differs.

@@ -43,7 +43,7 @@ class ProgramView {
   std::string selected_node() const;
   // The variant, or part of an IPU, that contains the selected instruction; -1: none.
   int selected_part() const;
-  // Why that node cannot be shown in a graph; empty if it can.
+  // Why the selected node cannot be shown in a graph; empty if it can.
   std::string graph_problem;
   // Returns the name of the graph node that a click requested; empty: none.
   std::string take_node() { return std::exchange(node_, {}); }

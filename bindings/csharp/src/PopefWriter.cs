@@ -209,7 +209,7 @@ namespace Poprt
             WriteFeed(0, elements);
         }
 
-        /// <summary>Appends elements to one of BeginFeeds.</summary>
+        /// <summary>Appends elements to a feed that BeginFeeds began.</summary>
         /// <param name="feed">The number of the feed, from 0.</param>
         /// <param name="elements">The elements, which are copied.</param>
         /// <exception cref="PoprtException">As for Write; InvalidArgument: no such feed.</exception>

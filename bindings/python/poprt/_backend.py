@@ -20,11 +20,11 @@ _Options = Union[CompilerOptions, Mapping[str, Any], None]
 
 
 class Backend:
-    """Compiles ``path_or_bytes`` (ONNX, or a PopEF file) and runs it.
+    """Compiles ``path_or_bytes`` (an ONNX model), or loads it (the path of a PopEF file), and runs it.
 
     ``export_popef`` is a file or folder for the PopEF file; True means executable.popef. ``compiler_options`` may be a
-    dictionary of fields. ``align_output_dtype`` converts outputs to the dtypes that the ONNX model declares, and needs
-    the ``onnx`` package.
+    dictionary of fields, and has no effect on a PopEF file. ``align_output_dtype`` converts outputs to the dtypes that
+    the ONNX model declares, and needs the ``onnx`` package.
     """
 
     def __init__(self, path_or_bytes: Any, *, export_popef: Union[str, os.PathLike[str], bool, None] = None,

@@ -177,7 +177,7 @@ class RunnerConfig(_TimedConfig):
         return {}
 
     def _make(self, executable: Executable, keep: list[Any]) -> Any:
-        """Returns the raw runner. ``keep`` receives the objects that must live as long."""
+        """Returns the raw runner. ``keep`` receives the objects that must live as long as it."""
         return _raw.raw_make_runner(self._kind, executable._open(), self._options(executable, keep), self._extra())
 
 

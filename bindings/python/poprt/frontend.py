@@ -104,7 +104,7 @@ class TensorflowFrontend(Frontend):
         return _metas(t for op in graph.get_operations() for t in op.outputs if not t.consumers())
 
     def command(self, output: str, opset: Optional[int] = None) -> list[str]:
-        """Returns the arguments for tf2onnx.convert. Without an opset, it uses its default."""
+        """Returns the arguments for tf2onnx.convert. Without an opset, tf2onnx uses its default."""
         words = ["--saved-model", self.path, "--output", output, *(["--opset", str(opset)] if opset else [])]
         shaped = [f"{name}[{','.join(map(str, self.input_shape[name]))}]" if name in self.input_shape else name
                   for name in self.inputs]

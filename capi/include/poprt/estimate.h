@@ -77,10 +77,15 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_estimate_memory_quality(const poprt_
 POPRT_API POPRT_MUST_USE poprt_error* poprt_estimate_host_quality(const poprt_estimate* estimate,
                                                                   poprt_string** out_text);
 /* All numbers of the estimate as a JSON object, the output of `poprt_exec estimate --json
- * --verbose`. Later versions may add keys. {"cycles", "milliseconds", "fits", "throughput",
- * "phases", "quality", "target", "options", "memory": [{"ipu", "tile", "bytes", "by_category",
- * "largest", "errors", "by_tile", "liveness"}...], "remedies", "operators", "without_rule",
- * "operations": [{"name", "type", "cycles", "steps", "plan"}...]}. Since 1.0. */
+ * --verbose`. Later versions may add keys. {"cycles", "milliseconds", "fits", "samples",
+ * "throughput", "period_milliseconds", "latency_milliseconds", "host_milliseconds",
+ * "fill_milliseconds", "wait_milliseconds", "stream_bytes", "input_bytes", "output_bytes", "flops",
+ * "utilization", "tile_balance", "phases", "quality", "target", "options", "stage_cycles",
+ * "stages", "pipeline_rounds", "memory": [{"ipu", "tile", "bytes", "bytes_with_gaps", "available",
+ * "always_live", "total_bytes", "io_tile_bytes", "code_bytes", "fits", "by_category", "largest",
+ * "errors", "by_tile", "liveness"}...], "remedies", "operators", "without_rule", "operations":
+ * [{"name", "type", "ipu", "cycles", "flops", "temporary_bytes", "has_rule", "steps", "plan"}...]}.
+ * Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_estimate_json(const poprt_estimate* estimate,
                                                           poprt_string** out_text);
 /* The estimate as text for people. The format may change. Since 1.0. */

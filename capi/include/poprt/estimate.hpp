@@ -12,7 +12,7 @@ namespace poprt {
 inline namespace v1 {
 namespace compiler {
 
-// The cost of a model on a chip, from Compiler::estimate(). Does not change. Since 1.0.
+// The cost of a model on a chip, from Compiler::estimate(). It does not change. Since 1.0.
 class Estimate {
  public:
   // Takes ownership of the handle.

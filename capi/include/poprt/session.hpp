@@ -558,7 +558,7 @@ class Session {
   std::unique_ptr<poprt_session, Free> handle_;
 };
 
-// Returns the data that processes publish as JSON. If `folder` is empty, the default folder is
+// Returns as JSON the activity that processes publish. If `folder` is empty, the default folder is
 // used.
 inline std::string readTelemetry(const std::string& folder = {}) {
   poprt_string* text = nullptr;

@@ -31,7 +31,7 @@ poprt_error* guard(F&& body) noexcept {
   }
 }
 
-// Throws invalid_argument with the name of the argument.
+// Returns the object. Throws invalid_argument with the name of the argument if the pointer is null.
 template <class T>
 T& required(T* pointer, const char* name) {
   if (!pointer) fail(ErrorCode::invalid_argument, "argument '{}' is null", name);

@@ -292,7 +292,8 @@ void fuse(const char* const* onnx_paths, size_t count, const char* out_onnx_path
   });
 }
 
-// Reads a model with the shapes and the batch size of the options.
+// Reads a model with the shapes and the batch size of the options. Several sets of shapes leave the
+// model's shapes unchanged.
 std::unique_ptr<ir::Graph> shaped(const poprt_library_source& source,
                                   const poprt_compile_options& options) {
   auto graph = import(source, options);

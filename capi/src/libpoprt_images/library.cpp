@@ -122,7 +122,7 @@ Header read_header(Bytes b, int format, uint64_t limit) {
   l_int32 found = 0, width = 0, height = 0, bits = 0, samples = 0, palette = 0;
   if (pixReadHeaderMem(b.data(), b.size(), &found, &width, &height, &bits, &samples, &palette) != 0)
     refuse("the {} data is damaged, or of a kind that is not supported", name_of(format));
-  // Leptonica reads the bytes of such samples in the wrong order.
+  // Leptonica reads the bytes of gray PNM samples of 16 bits in the wrong order.
   if (format == IFF_PNM && samples == 1 && bits == 16)
     refuse("PNM images with gray of 16 bits are not supported");
   return check({width, height, samples, bits}, name_of(format), limit);

@@ -27,8 +27,9 @@ NamedArrays arrays_of_shapes(const std::vector<NamedShape>& shapes, NamedArrays 
 // One request that can run repeatedly.
 class ShapedRequest {
  public:
-  // Inputs that are not in `arrays` get random data of the runner's shape. If `random_rest` is
-  // false, the first run reports them as an error. The runner must outlive this object.
+  // Inputs of requests that are not in `arrays` get random data of the runner's shape. Those with
+  // data in the executable are left out. If `random_rest` is false, the first run reports missing
+  // inputs as an error. The runner must outlive this object.
   ShapedRequest(poprt_runner* runner, NamedArrays arrays, bool random_rest);
   void run();
   // Throws Failure for a name that the runner does not have.

@@ -43,9 +43,10 @@ bool Specializer::bounds_count(const LoopSpec& loop) const {
   return !options_.keep_onnx && loop.scans > 0 && loop.count.actual;
 }
 
-// With option max_size for an output of a loop with scan outputs, the trip count has that bound,
-// which is checked in each run. Returns whether it replaces a larger trip count, or none: then a
-// run fails if its condition is still true after the last round.
+// With option max_size for an output of a loop with scan outputs, a trip count that depends on data
+// and has no bound yet gets this one, which is checked in each run. Returns whether it replaces a
+// larger constant trip count, or none: then a run fails if its condition is still true after the
+// last round.
 bool Specializer::limit_rounds(LoopSpec& loop) {
   const Node& n = *loop.node;
   std::optional<int64_t> most;

@@ -23,7 +23,8 @@ POPRT_INLINE const uint8_t* channel_tap(const ChannelRows& c, int64_t line, int6
   return c.at[line] && x >= 0 && x < c.in ? c.at[line] + x * c.stride : c.pad;
 }
 
-// The weights of tap (line, kx) of sixteen channels, from quads in the order of ChannelRows.
+// The weights of tap (line, kx) of sixteen channels. The order of `weights` is that of
+// BytePixelTable::multiply_channels.
 POPRT_INLINE i32x16 channel_weights(const ChannelRows& c, const int8_t* weights, int64_t line,
                                     int64_t kx, int vector) {
   const int8_t* quads = weights + (kx * ((c.lines + 3) / 4) + line / 4) * 4 * kPixelPanel;

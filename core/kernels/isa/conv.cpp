@@ -117,7 +117,7 @@ struct TaskRows {
       for (int64_t row = 0; row < rows; row++) inputs(piece, row, true);
     });
   }
-  // Where the segments from `first` on begin for the first pixel of a piece.
+  // Stores in `at` the addresses of the segments from `first` on for the first pixel of a piece.
   void find(const RowPiece& piece, int64_t first, const float** at) const {
     for (int64_t row = 0; row < rows; row++) {
       const float* from = inputs(piece, row, false);

@@ -68,7 +68,7 @@ POPRT_INLINE POPRT_VNNI u32x16 add_dots(u32x16 sum, u32x16 w, int32_t quad) {
     const NarrowPanel panels[2] = {NarrowPanel(s, o, at), NarrowPanel(s, o, at + kVectors - 1)};   \
     const int64_t next = panels[1].weights - panels[0].weights;                                    \
     const uint8_t* p = panels[0].weights;                                                          \
-    /* Three rows of each pointer: an address can have the stride once or twice. */                \
+    /* Each pointer serves three rows: an address can contain one or two times the stride. */      \
     constexpr int kBases = (kRows + 2) / 3;                                                        \
     const uint8_t* base[kBases];                                                                   \
     POPRT_UNROLL for (int i = 0; i < kBases; i++) base[i] = o.rows + (row + 3 * i) * stride;       \

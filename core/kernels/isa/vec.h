@@ -19,8 +19,8 @@ namespace {  // internal linkage: each instruction set has separate copies
 using f32x16 = float __attribute__((vector_size(64)));
 using i32x16 = int32_t __attribute__((vector_size(64)));
 using u32x16 = uint32_t __attribute__((vector_size(64)));
-// Vectors without alignment. They have a second typedef, because clang ignores an alignment in the
-// same attribute list as vector_size.
+// Vectors with the alignment of one element. They have a second typedef, because clang ignores an
+// alignment in the same attribute list as vector_size.
 typedef f32x16 f32x16u __attribute__((aligned(4), may_alias));
 typedef i32x16 i32x16u __attribute__((aligned(4), may_alias));
 

@@ -14,7 +14,7 @@ inline int64_t winograd_blocks(const ConvShape& s) { return s.c_blocks * s.kd; }
 
 struct WinogradBlocking {
   int64_t tile;       // 2 or 4
-  bool transformed;   // whether the weights are transformed
+  bool transformed;   // whether the weights that run() gets are already transformed
   int64_t tiles;      // of a task; the tiles of all images are numbered one after the other
   int64_t oc_blocks;  // of a task
   int64_t vectors;    // output blocks of a register tile

@@ -7,7 +7,8 @@
 
 namespace poprt::ops {
 
-// c[M,N] = act(a[M,K] * B + bias + residual) with a constant B, all f32.
+// c[M,N] = act(a[M,K] * B + bias + residual) with a constant B, all f32. With `residual_after`, the
+// residual is added after the activation.
 struct PackedMatmul {
   int64_t m = 0, n = 0, k = 0;
   program::BufferId a = program::kNoBuffer;

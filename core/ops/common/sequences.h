@@ -9,13 +9,15 @@ namespace poprt::ops {
 
 inline constexpr int64_t kMaxElements = 1 << 16;  // of a sequence
 
-// The results of SequenceAt, SequenceInsert and SequenceErase. If `at` is none, the position is the
-// end. A position that is known only at run time requires elements of equal shapes. Throws
-// invalid_argument for a position outside the sequence, unimplemented for a position that requires
-// other elements, and resource_exhausted if more than kMaxElements would result.
+// sequence_element(), sequence_inserted() and sequence_erased() return the results of SequenceAt,
+// SequenceInsert and SequenceErase. If `at` is none, the position is that of the last element, or
+// after it for an insertion. A position that is known only at run time requires elements of equal
+// shapes, and at most 1024 for an insertion or an erasure. They throw invalid_argument for a
+// position outside the sequence, unimplemented for a position that requires other elements, and
+// resource_exhausted if more than kMaxElements would result.
 Item sequence_element(ResolveContext& ctx, const Items& elements, const Item& at);
-// The same for a sequence whose number of elements depends on data (Item::size). A position outside
-// the real elements is a failure of the run. The elements must have one shape.
+// SequenceAt for a sequence whose number of elements depends on data (Item::size). A position
+// outside the real elements is a failure of the run. The elements must have one shape.
 Item counted_element(ResolveContext& ctx, const Item& sequence, const Item& at);
 Item sequence_inserted(ResolveContext& ctx, Items elements, const Item& element, const Item& at);
 Item sequence_erased(ResolveContext& ctx, Items elements, const Item& at);

@@ -1,6 +1,6 @@
 // Softmax, LogSoftmax and Hardmax. Below opset 13 the input is coerced to two dimensions at `axis`
-// (default 1); from 13 on only the axis (default -1) is normalised. Computed in f32, or in f64 for
-// f64 input.
+// (default 1); from 13 on only the axis (default -1) is normalised. The computation is in f32, or
+// in f64 for f64 input.
 #pragma once
 
 #include "kernels/calls/softmax.h"

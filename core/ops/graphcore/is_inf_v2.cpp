@@ -1,4 +1,4 @@
-// Another implementation of IsInf.
+// Another implementation of IsInf on the chip; the result is the same.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_is_inf_v2_op {

@@ -1,4 +1,4 @@
-// Another implementation of Softmax.
+// Another implementation of Softmax on the chip; the result is the same.
 #include "ops/common/expansion.h"
 #include "ops/common/flops.h"
 

@@ -1,4 +1,4 @@
-// Another implementation of Softmax.
+// Another implementation of Softmax on the chip; the result is the same.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_softmax_v3_op {

@@ -1,4 +1,4 @@
-// Another implementation of Where.
+// Another implementation of Where on the chip; the result is the same.
 #include "ops/common/elementwise.h"
 #include "ops/common/expansion.h"
 

@@ -1,5 +1,5 @@
 // Inputs: X [.., C, H], or [.., C H] with num_branches C; scale? [C H], [C, H] or [H]. Divides each
-// branch by its root mean square. Computed in f32.
+// branch by its root mean square. The computation is in f32.
 #include "ops/common/hyper_connection.h"
 
 namespace poprt::ops::microsoft_branchwise_rms_norm_op {

@@ -2,7 +2,7 @@
 // conv_norm_scale? [C,H]. Outputs: gate * value [B,S,C,H], gated_value_normed?.
 //
 // gate = sigmoid(sign(dot) sqrt(max(|dot|, 1e-6))), where dot is the product of the normalised key
-// and query divided by sqrt(H). Computed in f32.
+// and query divided by sqrt(H). The computation is in f32.
 #include <cmath>
 
 #include "ops/common/hyper_connection.h"

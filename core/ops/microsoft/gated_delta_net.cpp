@@ -2,8 +2,8 @@
 // value, query contains all three), cu_seqlens? s32 [B + 1], decay? [tokens, Hv] or [tokens, Hv,
 // dk], beta? [tokens, Hv], initial_state? f32 [B, Hv, dv, dk], a_log? [Hv], dt_bias?,
 // capture_count?, state_update_active?. Outputs: output [tokens, Hv, dv], final_state?,
-// state_update?. Instead of tokens, the inputs may have the axes batch and sequence. Computed in
-// f32 by LinearAttention.
+// state_update?. Instead of tokens, the inputs may have the axes batch and sequence. The node is
+// computed in f32 by LinearAttention.
 #include <algorithm>
 #include <array>
 

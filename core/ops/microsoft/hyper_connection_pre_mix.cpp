@@ -1,6 +1,6 @@
 // Inputs: streams [.., C, H], or [.., C H] with num_branches C; pre_mix [.., C], [.., C, 1],
 // [.., C, H] or [.., C H]. The output [.., H] is reduction_scale times the sum of the streams times
-// their gates. Computed in f32.
+// their gates. The computation is in f32.
 #include "ops/common/hyper_connection.h"
 
 namespace poprt::ops::microsoft_hyper_connection_pre_mix_op {

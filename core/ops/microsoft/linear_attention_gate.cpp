@@ -1,5 +1,5 @@
 // Inputs: a [B,T,H], dt_bias f32 [H], decay_scale f32 [H], b? [B,T,H]. Outputs: decay = decay_scale
-// * softplus(a + dt_bias), beta? = sigmoid(b). Computed in f32.
+// * softplus(a + dt_bias), beta? = sigmoid(b). The computation is in f32.
 #include "ops/common/expansion.h"
 
 POPRT_EXPANSION_WITH_FACTS(

@@ -1,4 +1,4 @@
-// Helpers of the passes that rewrite If.
+// Helpers for nodes with subgraphs, above all If.
 #pragma once
 
 #include <memory>

@@ -23,8 +23,8 @@ struct PackRunnerConfig {
   // packed_transformer wrote; else the mask; else the first input of callers (complete()).
   std::string dynamic_input_name;
   // The input with the lengths, s32 [max_valid_num] or [max_valid_num, segments]. If empty: the
-  // input in the description; else, if the dynamic input is not named either, an s32 input
-  // "unpack_info".
+  // input in the description; else, unless single-row mode is selected or the dynamic input is
+  // named, an s32 input "unpack_info".
   std::string unpack_info_input_name;
   std::string mask_name;
   // Further inputs of variable length. Inputs with the same rows and places as the dynamic one are
