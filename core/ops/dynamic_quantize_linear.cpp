@@ -25,6 +25,6 @@ const OpDef def = {.name = "DynamicQuantizeLinear",
                        },
                    .axes = axes::none,
                    .cost = cost::dynamic_quantize,
-                   .facts = {.trial = {"T[4,4]", "", 3}}};
+                   .facts = {.quantizes = true, .trial = {"T[4,4]", "", 3}}};
 
 }  // namespace poprt::ops::dynamic_quantize_linear_op

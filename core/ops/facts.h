@@ -151,6 +151,8 @@ struct Facts {
   bool winograd = false;
   // Its u8 weights contain 8-bit floats.
   bool byte_weights = false;
+  // It rounds floats to a few values at a distance that a scale decides.
+  bool quantizes = false;
 
   // Inputs whose values are extents of a result.
   uint32_t shape_inputs = 0;

@@ -107,13 +107,15 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {
-    .name = "QuantizeLinear",
-    .since = 10,
-    .infer = infer,
-    .lower = lower,
-    .axes = axes_of_quantization,
-    .cost = cost::elementwise,
-    .facts = {.f32_inputs = ~0b1u, .elementwise = {append, 2, 3}, .trial = {"T[4,4]; T[]; u8[]"}}};
+const OpDef def = {.name = "QuantizeLinear",
+                   .since = 10,
+                   .infer = infer,
+                   .lower = lower,
+                   .axes = axes_of_quantization,
+                   .cost = cost::elementwise,
+                   .facts = {.quantizes = true,
+                             .f32_inputs = ~0b1u,
+                             .elementwise = {append, 2, 3},
+                             .trial = {"T[4,4]; T[]; u8[]"}}};
 
 }  // namespace poprt::ops::quantize_linear_op

@@ -72,7 +72,7 @@ class QuickStart(SnippetTest):
                                                 [onnx.value("y", onnx.F32, [dims[0], 3, 1, 1])], opset=11))
                 shown = ", ".join(str(d) if d in (3, "p2o.DynamicDimension.0", "p2o.DynamicDimension.1") else "?" for d in dims)
                 self.assertEqual(self.succeeds("-i", "m.onnx", "--show").splitlines()[0], f"input x: dtype - f32, shape - [{shown}]")
-                self.succeeds("-i", "m.onnx", "--input_shape", "x=1,3,48,192", "--check", "--run")
+                self.succeeds("-i", "m.onnx", "--input_shape", "x=1,3,48,192", "--check", "--run", "--keep_converted")
                 self.assertIn("shape - [1, 3, 48, 192]", self.succeeds("-i", "m.optimized.onnx", "--show"))
 
 

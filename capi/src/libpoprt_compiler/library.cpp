@@ -352,18 +352,13 @@ void sized(const poprt_compile_options* options, const poprt_library_source* sou
   });
 }
 
-// Whether a node other than a Cast rounds floats to 8 bits or fewer.
 int quantizes(const poprt_compile_options* options, const poprt_library_source* source,
               poprt_library_error* error) {
   bool found = false;
   library_guard(error, [&] {
     const auto graph = import(*source, *options);
-    passes::for_each_node(*graph, [&](const ir::Node& node) {
-      if (node.inputs().empty() || !node.inputs()[0] || node.outputs().empty()) return;
-      const DType from = node.inputs()[0]->dtype(), to = node.outputs()[0]->dtype();
-      found |= is_float(from) && dtype_bits(from) > 8 && (is_float(to) || is_integer(to)) &&
-               dtype_bits(to) <= 8 && ops::facts_of(node).cast == ops::CastForm::none;
-    });
+    passes::for_each_node(*graph,
+                          [&](const ir::Node& node) { found |= ops::facts_of(node).quantizes; });
   });
   return found;
 }

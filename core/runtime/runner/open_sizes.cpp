@@ -147,8 +147,8 @@ void OpenSizes::check(const Sizes& sizes) const {
   for (size_t i = 0; i < sizes.size(); i++)
     if (sizes[i] == kUnset)
       fail(ErrorCode::invalid_argument,
-           "no input of the request determines dimension '{}', which input '{}' has", names_[i],
-           shapes_.inputs[first_with(i)].name);
+           "input '{}' is missing: no other input determines dimension '{}'",
+           shapes_.inputs[first_with(i)].name, names_[i]);
 }
 
 OpenSizes::Sizes OpenSizes::of_request(std::span<const InputBinding> inputs,

@@ -25,7 +25,9 @@ TEST(OptionTable, MatchesTheOptionTableOfTheLibrary) {
   const OptionInfo& batch = info("batch_size");
   EXPECT_EQ(batch.name, "batch_size");
   EXPECT_EQ(batch.group, "Shapes, batch, opset");
-  EXPECT_EQ(batch.help, "Batch size of every input; the commands use axis 0 without --batch_axis");
+  EXPECT_EQ(
+      batch.help,
+      "Batch size of every input that is no scalar; the commands use axis 0 without --batch_axis");
   EXPECT_EQ(batch.value, "N");
   EXPECT_EQ(batch.kind, "integer");
   EXPECT_EQ(batch.effect, "acts");

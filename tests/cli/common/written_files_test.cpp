@@ -87,7 +87,7 @@ TEST_F(WrittenFiles, FilesOfAFolderAreNotReplaced) {
   files.reads_folder(folder.path() / "model/");
   EXPECT_NE(message(files, file("model/model.onnx")), "accepted");
   EXPECT_NE(message(files, file("model/onnx/model.data")), "accepted");
-  EXPECT_EQ(message(files, file("model/saved.popef")), "accepted");
+  EXPECT_EQ(message(files, file("model/saved.popef", "PopEF ")), "accepted");
   EXPECT_EQ(message(files, file("model2/model.onnx")), "accepted");
   EXPECT_EQ(message(files, folder.path() / "model/new.onnx"), "accepted");
 }

@@ -125,7 +125,7 @@ void expect_range(const std::string& datatype, poprt_dtype dtype) {
     outside.emplace_back("-1");
   for (const std::string& value : outside)
     EXPECT_EQ(refused(data(datatype, 1, value)),
-              "input 'x' has the value " + value + ", which its type does not have");
+              "input 'x' has the value " + value + ", which " + datatype + " does not have");
 }
 
 TEST(JsonRequests, IntegersHaveTheRangesOfTheirTypes) {
@@ -143,8 +143,9 @@ TEST(JsonRequests, IntegersHaveTheRangesOfTheirTypes) {
             (std::vector<uint64_t>{0, UINT64_MAX}));
   EXPECT_NE(refused(data("UINT64", 1, "-1")), "taken");
   EXPECT_NE(refused(data("UINT64", 1, "18446744073709551616")), "taken");
-  EXPECT_EQ(values_of<uint8_t>(parsed(data("BOOL", 4, "true, false, 2, 0"))),
+  EXPECT_EQ(values_of<uint8_t>(parsed(data("BOOL", 4, "true, false, 1, 0"))),
             (std::vector<uint8_t>{1, 0, 1, 0}));
+  EXPECT_EQ(refused(data("BOOL", 1, "2")), "input 'x' has the value 2, which BOOL does not have");
 }
 
 TEST(JsonRequests, FloatsAreFinite) {
@@ -206,21 +207,27 @@ TEST(JsonRequests, NumbersOf16BitsAreRoundedOnce) {
   EXPECT_EQ(values_of<uint16_t>(parsed(data("FP16", 2, "65519.99, -65504"))),
             (std::vector<uint16_t>{0x7bff, 0xfbff}));
   EXPECT_EQ(refused(data("FP16", 1, "65520")),
-            "input 'x' has the value 65520, which its type does not have");
+            "input 'x' has the value 65520, which FP16 does not have");
   EXPECT_EQ(refused(data("FP16", 1, "-65520")),
-            "input 'x' has the value -65520, which its type does not have");
+            "input 'x' has the value -65520, which FP16 does not have");
   EXPECT_EQ(values_of<uint16_t>(parsed(data("BF16", 1, "3.38e38"))),
             (std::vector<uint16_t>{0x7f7e}));
   EXPECT_EQ(refused(data("BF16", 1, "3.4e38")),
-            "input 'x' has the value 3.4e+38, which its type does not have");
+            "input 'x' has the value 3.4e+38, which BF16 does not have");
 }
 
 TEST(JsonRequests, ATensorHasAtMostTheValuesOfItsShape) {
   EXPECT_EQ(values_of<int16_t>(parsed(input("INT16", "[2, 2]", R"("data": [[1, 2], [3, 4]])"))),
             (std::vector<int16_t>{1, 2, 3, 4}));
-  EXPECT_EQ(values_of<int16_t>(parsed(input("INT16", "[2, 2]", R"("data": [1, [[2]], 3])"))),
+  EXPECT_EQ(values_of<int16_t>(parsed(input("INT16", "[2, 2]", R"("data": [1, 2, 3])"))),
             (std::vector<int16_t>{1, 2, 3}));  // the model reports that values are missing
-  EXPECT_EQ(refused(input("INT16", "[2, 2]", R"("data": [[1, 2], [3, 4], [5]])")),
+  EXPECT_EQ(refused(input("INT16", "[2, 2]", R"("data": [1, [[2]], 3])")),
+            "input 'x': 'data' has a number next to an array");
+  EXPECT_EQ(
+      refused(input("INT16", "[2, 2]", R"("data": [[1, 2], [3, 4], [5]])")),
+      "input 'x': 'data' has arrays with 2 and with 1 elements at one depth; expected arrays of "
+      "one length, or one array of all numbers");
+  EXPECT_EQ(refused(input("INT16", "[2, 2]", R"("data": [1, 2, 3, 4, 5])")),
             "input 'x' has more values than its shape");
   EXPECT_EQ(refused(input("INT16", "[0]", R"("data": [1])")),
             "input 'x' has more values than its shape");

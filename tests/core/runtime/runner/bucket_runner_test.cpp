@@ -362,7 +362,7 @@ TEST(BucketRunner, ExplainsWhyARequestIsRefused) {
       {[](Request& r) { r.in[1].shape = four, r.in[1].rank = 1; },
        "input 'fixed': expected f32[3] or less where shapes vary, given [4]"},
       {[](Request& r) { r.in.erase(r.in.begin()); },
-       "no input of the request determines dimension 'batch', which input 'x' has"},
+       "input 'x' is missing: no other input determines dimension 'batch'"},
       {[](Request& r) { r.out[0].shape = transposed, r.out[0].rank = 2; },
        "output 'y': expected f32[2,3], given [3,2]"},
       {[](Request& r) { r.out[1] = r.out[0]; }, "output 'y' is given twice"},

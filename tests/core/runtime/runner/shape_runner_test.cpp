@@ -466,7 +466,7 @@ TEST(ShapeRunner, RefusesWrongRequests) {
   EXPECT_EQ(message([](ShapedRequest& r) { r.in[0].name = "z"; }),
             "there is no input 'z'; inputs are: 'x', 'fixed'");
   EXPECT_EQ(message([](ShapedRequest& r) { r.in.erase(r.in.begin()); }),
-            "no input of the request determines dimension 'batch', which input 'x' has");
+            "input 'x' is missing: no other input determines dimension 'batch'");
   EXPECT_EQ(compiler.calls, 0);
   const Shape transposed{3, 2};
   EXPECT_EQ(
