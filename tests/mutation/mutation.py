@@ -155,10 +155,18 @@ def build(options):
 
 def drop_refused(scratch, output):
     """Removes mutants on lines with compile errors from their files. Returns whether there were any."""
+    # A note names the place if a mutant makes a constant expression of another line invalid.
+    for kind in ("(?:fatal )?error", "note"):
+        if drop_named(scratch, output, set(re.findall(rf"^(?:.*/)?([\w.]+):(\d+):\d+: {kind}:", output, re.M))):
+            return True
+    return False
+
+
+def drop_named(scratch, output, places):
+    """Removes the mutants on lines of `places`, which are (name of a file, line). Returns whether there were any."""
     import choose
     import sites
     noted = load(scratch.mutants)
-    places = set(re.findall(r"^(?:.*/)?([\w.]+):(\d+):\d+: (?:fatal )?error:", output, re.M))
     # The text of several lines is in the file twice, which moves later lines. The quoted line has the number of the mutant.
     quoted = {int(n) for shown in re.findall(r" error: .*\n(.*)", output) for n in re.findall(r"poprt_mutant\((\d+)\)", shown)}
     refused = [m for n, m in enumerate(noted["mutants"]) if not m.get("dropped") and
