@@ -73,7 +73,7 @@ struct ShapesStatistics {
 //
 // Requests are not merged, so batching_dim must be off. Frozen inputs have one shape.
 //
-// A forked child has the shapes that were ready, and compiles others on a thread of its own. It
+// A forked child has the shapes that were ready, and compiles others on another thread. It
 // refuses these (failed_precondition) if a thread of the parent was compiling a shape, because that
 // thread may have locks of the compiler. If another thread of the parent was in a call of this
 // object, all calls may fail with failed_precondition.

@@ -245,7 +245,7 @@ struct Recurrence {
   std::vector<Tensor> operands() const {
     std::vector<Tensor> o(kOperands);
     const int64_t n = call.hidden, rows = call.steps * call.batch;
-    int64_t last = 0;  // behind the last unit of a gate
+    int64_t last = 0;  // after the last unit of a gate
     for (int64_t b = 0; b < blocks(); b++)
       last = std::max(last, b * call.x_block + std::min<int64_t>(16, n - b * 16));
     o[kX] = Tensor::zeros(
