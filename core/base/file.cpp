@@ -158,6 +158,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const fs::path& path, bool ke
          path.string(), S_ISDIR(info.st_mode) ? "a directory" : "a device, pipe or socket");
   std::shared_ptr<MappedFile> mapped(new MappedFile);
   mapped->path_ = path;
+  mapped->owner_ = info.st_uid;
   if (info.st_size == 0) return mapped;  // mmap refuses length 0
   const auto size = static_cast<size_t>(info.st_size);
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);

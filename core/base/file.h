@@ -28,6 +28,7 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::filesystem::path& path() const { return path_; }
+  uid_t owner() const { return owner_; }  // the user that owned the file when it was opened
 
   // Copies the bytes at `offset`, which must be in the file as it was opened. Reading a whole file
   // costs less than mapping its pages. Requires `keeps_descriptor`. Throws data_loss if another
@@ -39,6 +40,7 @@ class MappedFile {
   std::filesystem::path path_;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
+  uid_t owner_ = 0;
   int fd_ = -1;
 };
 

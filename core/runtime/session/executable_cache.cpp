@@ -1,6 +1,5 @@
 #include "runtime/session/executable_cache.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/temporaries.h"
 #include "popef/error.h"
@@ -28,31 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kOpaqueName = "poprt.cache";
-
-class OpenFile {
- public:
-  explicit OpenFile(int number) : number_(number) {}
-  ~OpenFile() {
-    if (number_ >= 0) ::close(number_);
-  }
-  OpenFile(OpenFile&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  OpenFile& operator=(OpenFile&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  int number() const noexcept { return number_; }  // negative: not opened
-
-  // Whether the path still names this file. While the file is open, no other file gets its inode
-  // number.
-  bool is_at(const fs::path& path) const {
-    struct stat mine{}, other{};
-    return ::fstat(number_, &mine) == 0 && ::stat(path.c_str(), &other) == 0 &&
-           mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
-  }
-
- private:
-  int number_;
-};
 
 // The contents of the opaque blob.
 std::string note(const CacheKey& key, uint64_t sum) {
@@ -83,19 +58,23 @@ std::string line_of(const std::string& text, size_t number) {
   return text.substr(at, std::min(text.find('\n', at), text.size()) - at);
 }
 
-void check_owner(const struct stat& info, const fs::path& path) {
-  if (info.st_uid != ::geteuid() && info.st_uid != 0)
+void check_owner(uid_t owner, const fs::path& path) {
+  if (owner != ::geteuid() && owner != 0)
     fail(ErrorCode::permission_denied,
          "cache file '{}' belongs to user {}, not to user {} of this process; remove it or choose "
          "another folder",
-         path.string(), info.st_uid, ::geteuid());
+         path.string(), owner, ::geteuid());
 }
 
-// Opens an entry, or returns a file with a negative number if there is none. Refuses an entry that
-// another user may have made: an executable decides what a program computes, and the writer of a
-// file can also write its checksum. The owner is that of the opened file, because another user
-// could create the file after a check of its path.
-OpenFile open_own(const fs::path& folder, const fs::path& path) {
+void warn_unusable(const fs::path& path, const std::exception& e) {
+  log().warn("cache file '{}' cannot be used, making it again: {}", path.string(), e.what());
+}
+
+// Maps an entry. Returns null if there is none or, with a warning, if the system cannot open it.
+// Refuses an entry that another user may have made: an executable decides what a program computes,
+// and the writer of a file can also write its checksum. The owner is that of the mapped file,
+// because the path may name another file after a check.
+std::shared_ptr<const MappedFile> map_own(const fs::path& folder, const fs::path& path) {
   struct stat info{};
   if (::stat(folder.empty() ? "." : folder.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
       (info.st_mode & S_ISVTX) == 0)
@@ -103,9 +82,17 @@ OpenFile open_own(const fs::path& folder, const fs::path& path) {
          "every user can write to the cache folder '{}'; forbid it (chmod o-w) or choose another "
          "folder",
          folder.string());
-  if (::lstat(path.c_str(), &info) == 0) check_owner(info, path);
-  OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.number() >= 0 && ::fstat(file.number(), &info) == 0) check_owner(info, path);
+  if (::lstat(path.c_str(), &info) == 0) check_owner(info.st_uid, path);
+  std::error_code error;
+  if (!fs::exists(path, error)) return nullptr;
+  std::shared_ptr<const MappedFile> file;
+  try {
+    file = MappedFile::open(path);
+  } catch (const Error& e) {
+    warn_unusable(path, e);
+    return nullptr;
+  }
+  check_owner(file->owner(), path);
   return file;
 }
 
@@ -169,20 +156,11 @@ fs::path ExecutableCache::path_of(const CacheKey& key) const {
 
 std::shared_ptr<const Model> ExecutableCache::find(const CacheKey& key) const {
   const fs::path path = path_of(key);
-  std::error_code error;
-  constexpr int kMostTries = 8;  // another process may write the entry at the same time
-  OpenFile file = open_own(folder_, path);
-  if (!fs::exists(path, error)) return nullptr;
+  const auto file = map_own(folder_, path);
+  if (!file) return nullptr;
   try {
     auto reader = std::make_shared<popef::Reader>();
-    reader->parseFile(path.string());
-    for (int tries = 1; file.number() < 0 || !file.is_at(path); tries++) {
-      if (tries == kMostTries)
-        fail(ErrorCode::unavailable, "it was replaced {} times while it was opened", tries);
-      file = open_own(folder_, path);
-      reader = std::make_shared<popef::Reader>();
-      reader->parseFile(path.string());
-    }
+    reader->parseMemory(file->bytes(), file, path.string());
     const auto model = popef::ModelBuilder(reader).createModel();
     const std::string note_text = read_note(*reader);
     if (line_of(note_text, 0) != key.hash || line_of(note_text, 1) != key.description ||
@@ -198,11 +176,12 @@ std::shared_ptr<const Model> ExecutableCache::find(const CacheKey& key) const {
       return nullptr;
     }
     auto opened = open_payload(key.name, payload.bytes, payload.owner);
+    std::error_code error;
     fs::last_write_time(path, fs::file_time_type::clock::now(), error);
     log().info("using the executable in cache file '{}'", path.string());
     return opened;
   } catch (const std::exception& e) {
-    log().warn("cache file '{}' cannot be used, making it again: {}", path.string(), e.what());
+    warn_unusable(path, e);
     return nullptr;
   }
 }
