@@ -485,10 +485,12 @@ void callbacks_of_sequences(void** state) {
   poprt_sequence* s = sequence_of(g, 0);
   FAILS(poprt_sequence_set_callback(NULL, post, &progress), POPRT_INVALID_ARGUMENT, "sequence");
   struct cancelling c = {s, NULL};
+  OK(poprt_sequence_set_option(s, "wait_for_logits", 1)); /* it cannot end before the callback */
   OK(poprt_sequence_set_callback(s, cancel_once, &c));
   OK(poprt_sequence_start(s));
-  do OK(poprt_sequence_next(s, -1, &token));
-  while (token >= 0);
+  int64_t logits = 0;
+  do OK(poprt_sequence_wait_logits(s, -1, &logits));
+  while (logits > 0);
   expect_reason(s, "cancelled");
   poprt_sequence_free(s);
   FAILS(c.error, POPRT_FAILED_PRECONDITION, "callback");
