@@ -128,22 +128,28 @@ std::string Node::describe() const {
 
 // -- Graph --------------------------------------------------------------------------------------
 
-Graph::~Graph() {
-  // A large part of the many uses of a value, such as a constant of an outer graph, may be in this
-  // graph, for example after the nodes of a body were copied. Searching for each of these uses
-  // would be quadratic, so the uses of such values are removed at once.
+// Searching for each of many uses of a value would be quadratic, so the uses of such values are
+// removed at once.
+void Graph::drop_shared_inputs(std::span<Node* const> nodes) {
   std::unordered_map<Value*, size_t> own;
-  for (const auto& n : nodes_)
+  for (const Node* n : nodes)
     for (Value* v : n->inputs_)
       if (v) own[v]++;
   std::erase_if(own, [](const auto& of) { return of.second < of.first->uses_.size() / 8 + 2; });
+  const std::unordered_set<const Node*> readers(nodes.begin(), nodes.end());
   for (const auto& [v, count] : own) {
     count_work(v->uses_.size());
-    std::erase_if(v->uses_, [&](const Use& use) { return use.node->graph_ == this; });
+    std::erase_if(v->uses_, [&](const Use& use) { return readers.contains(use.node); });
   }
-  for (const auto& n : nodes_)
+  for (Node* n : nodes)
     for (Value*& v : n->inputs_)
       if (own.contains(v)) v = nullptr;
+}
+
+Graph::~Graph() {
+  // A large part of the many uses of a value, such as a constant of an outer graph, may be in this
+  // graph, for example after the nodes of a body were copied.
+  drop_shared_inputs(nodes());
   // Subgraphs read values of this graph, so nodes are destroyed before the values.
   for (auto it = nodes_.rbegin(); it != nodes_.rend(); ++it) {
     (*it)->set_inputs({});
@@ -266,6 +272,11 @@ void Graph::erase_node(Node* node) {
   const std::vector<Value*> outputs = node->outputs_;
   nodes_.erase(node->position_);
   for (Value* v : outputs) erase_value(v);
+}
+
+void Graph::erase_nodes(std::span<Node* const> nodes) {
+  drop_shared_inputs(nodes);
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) erase_node(*it);
 }
 
 void Graph::erase_value(Value* value) {

@@ -190,6 +190,10 @@ class Graph {
 
   // Erases a node and its outputs, which must have no uses and must not be graph outputs.
   void erase_node(Node* node);
+  // Erases nodes of this graph whose outputs are read only by each other. `nodes` is in topological
+  // order. Takes linear time, also if the uses of a value are in another order; erase_node() for
+  // each of them does not.
+  void erase_nodes(std::span<Node* const> nodes);
   // Erases an input or a constant without uses.
   void erase_value(Value* value);
   void rename(Value* value, std::string_view value_name);
@@ -209,6 +213,8 @@ class Graph {
  private:
   Value* new_value(std::string_view value_name);
   void clone_into(Graph& to, std::unordered_map<const Value*, Value*>& map) const;
+  // Removes those values from the inputs of `nodes` whose uses are for a large part in `nodes`.
+  static void drop_shared_inputs(std::span<Node* const> nodes);
 
   std::list<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Value>> values_;

@@ -170,7 +170,7 @@ void Specializer::run() {
   take_real_places();
   for (const Node* n : nodes) run_node(*n);
   set_outputs(outputs);
-  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) root_.erase_node(*it);
+  root_.erase_nodes(nodes);
   // Removes new nodes without readers, such as those of failed attempts.
   const std::vector<Node*> made = root_.nodes();
   std::unordered_set<const Value*> gone;

@@ -4,6 +4,7 @@
 
 #include "ir/newest.h"
 #include "ir/verifier.h"
+#include "ir/work.h"
 
 namespace poprt::ir {
 namespace {
@@ -149,6 +150,36 @@ TEST(Graph, RefusesToEraseUsedNodesAndValues) {
   g.add_node("B", "", {a->output()});
   EXPECT_EQ(thrown_by([&] { g.erase_node(a); }).code(), ErrorCode::internal);
   EXPECT_EQ(thrown_by([&] { g.erase_value(x); }).code(), ErrorCode::internal);
+}
+
+TEST(Graph, ErasesNodesThatReadEachOther) {
+  Graph g;
+  Value* x = g.add_input("x", kVector);
+  Node* a = g.add_node("A", "", {x});
+  Node* b = g.add_node("B", "", {a->output(), x, nullptr});
+  Node* kept = g.add_node("C", "", {x});
+  g.erase_nodes(std::vector<Node*>{a, b});
+  EXPECT_EQ(g.nodes(), std::vector<Node*>{kept});
+  ASSERT_EQ(x->uses().size(), 1u);
+  EXPECT_EQ(x->uses()[0].node, kept);
+  verify(g);
+  Node* read = g.add_node("A", "", {x});
+  g.add_node("B", "", {read->output()});
+  EXPECT_EQ(thrown_by([&] { g.erase_nodes(std::vector<Node*>{read}); }).code(),
+            ErrorCode::internal);
+}
+
+TEST(Graph, ErasesManyReadersFromTheMiddleOfTheUsesInLinearTime) {
+  constexpr size_t kMany = 3000;
+  Graph g;
+  Value* x = g.add_input("x", kVector);
+  std::vector<Node*> readers;
+  for (size_t i = 0; i < 3 * kMany; i++) readers.push_back(g.add_node("A", "", {x}));
+  const uint64_t before = work_done;
+  g.erase_nodes(std::span(readers).subspan(kMany, kMany));
+  EXPECT_LE(work_done - before, 6 * kMany);
+  EXPECT_EQ(x->uses().size(), 2 * kMany);
+  EXPECT_EQ(g.node_count(), 2 * kMany);
 }
 
 TEST(Graph, ConstantsCarryTheirType) {
