@@ -44,25 +44,26 @@ bool Specializer::bounds_count(const LoopSpec& loop) const {
 }
 
 // With option max_size for an output of a loop with scan outputs, a trip count that depends on data
-// and has no bound yet gets this one, which is checked in each run. Returns whether it replaces a
-// larger constant trip count, or none: then a run fails if its condition is still true after the
-// last round.
+// and has no bound, or a larger one, gets this bound, which is checked in each run. Returns whether
+// the bound replaces a larger constant trip count, or none: then a run fails if its condition is
+// still true after the last round.
 bool Specializer::limit_rounds(LoopSpec& loop) {
   const Node& n = *loop.node;
   std::optional<int64_t> most;
   for (const Value* v : n.outputs())
     if (const auto own = max_size_of(*v)) most = std::min(*own, most.value_or(*own));
   if (!most || loop.scans == 0) return false;
-  const auto count = ops::constant_integer(loop.count);
-  if (loop.count.kind != Item::Kind::none && !count && !loop.count.actual) {
-    Value* const trips = build_.reshape(loop.count.value, {});
+  const auto count = ops::constant_integer(loop.count);  // the bound if it depends on data
+  if (count && *count <= *most) return false;
+  if (loop.count.actual || (loop.count.kind != Item::Kind::none && !count)) {
+    Value* const trips =
+        build_.reshape(loop.count.actual ? loop.count.actual : loop.count.value, {});
     const std::string name = n.name.empty() ? n.output()->name() : n.name;
     loop.count = Item::of(build_.integer(*most));
     loop.count.actual = checked_size(trips, *most, name, true);
     loop.count.least = build_.integer(0);
     return false;
   }
-  if (loop.count.actual || (count && *count <= *most)) return false;
   loop.count = Item::of(build_.integer(*most));
   return true;
 }

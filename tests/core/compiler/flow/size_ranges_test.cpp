@@ -271,6 +271,20 @@ TEST(SizeRanges, MaxSizeBoundsTheRoundsOfALoopWithScanOutputs) {
   EXPECT_EQ(of(2), "[2,1] 1 2");
   EXPECT_EQ(of(5), "[5,1] 1 2 3 4 5");
   EXPECT_EQ(of(6), "out_of_range: node 'turns': max_size: number 6 at place 0 is outside [0, 5]");
+  // The trip count is the number of true flags, whose bound 8 is larger than the option.
+  const Executable bounded = loop(
+      "input %flags : bool[8]\nconst %place : s64[] = 1\n%found : ? = NonZero(%flags)\n"
+      "%shape : ? = Shape(%found)\n%m : ? = Gather(%shape, %place)\n",
+      "%m", "c");
+  const auto of_true = [&](size_t trues) {
+    Tensor flags = Tensor::zeros(DType::boolean, {8});
+    for (size_t i = 0; i < trues; i++) flags.mutable_values<bool>()[i] = true;
+    return sized_outcome(bounded, {{"x", x(0)}, {"flags", flags}});
+  };
+  EXPECT_EQ(of_true(0), "[0,1] ");
+  EXPECT_EQ(of_true(5), "[5,1] 1 2 3 4 5");
+  EXPECT_EQ(of_true(6),
+            "out_of_range: node 'turns': max_size: number 6 at place 0 is outside [0, 5]");
 }
 
 // The bounds 65536^2 and 65536^4 are 0 in s32 and s64.
