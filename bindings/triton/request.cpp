@@ -98,9 +98,11 @@ void Request::read_input(TRITONBACKEND_Input* input, const Specs& specs, bool ba
   const auto spec =
       std::find_if(specs.begin(), specs.end(), [&](const auto& s) { return s.name == name; });
   if (spec == specs.end()) refuse("the model has no input '" + std::string(name) + "'");
-  if (dtype_of(type) != spec->dtype)
-    refuse("input '" + spec->name + "' has another type; expected " +
+  if (dtype_of(type) != spec->dtype) {
+    const char* given = serving::datatype_name(dtype_of(type));
+    refuse("input '" + spec->name + "' has type " + (given ? given : "BYTES") + "; expected " +
            serving::datatype_name(spec->dtype));
+  }
   Input read;
   read.shape.assign(shape, shape + rank);
   if (!suits(read.shape, *spec, batch))

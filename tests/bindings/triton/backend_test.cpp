@@ -273,7 +273,7 @@ TEST(TritonRequests, ThatAreWrongDoNotAffectOthers) {
             "input 'image' has shape [2,8,8,1]; expected [8,1,8,8] with any number of rows");
   EXPECT_EQ(bytes->error, "input 'image' has 100 bytes; expected 512");
   EXPECT_EQ(name->error, "the model has no input 'picture'");
-  EXPECT_EQ(type->error, "input 'image' has another type; expected FP32");
+  EXPECT_EQ(type->error, "input 'image' has type FP16; expected FP32");
   EXPECT_EQ(gpu->error, "input 'image' is in the memory of a GPU");
   EXPECT_EQ(cancelled->code, TRITONSERVER_ERROR_CANCELLED);
   EXPECT_EQ(output->error, "the model has no output 'score'");
