@@ -79,11 +79,10 @@ void cast_like_to_cast(Rewriter& r) {
   r.result(0, r.newest("Cast", {r.in(0)}, {{"to", int64_t{*number}}}));
 }
 
-// These attributes only matter for 8-bit floats, which older definitions do not have.
-void drop_float8_attributes(Rewriter& r) {
-  r.drop("saturate");
-  r.drop("round_mode");
-}
+// Only casts to 8-bit floats follow it, which older definitions do not have.
+void drop_saturate(Rewriter& r) { r.drop("saturate"); }
+// Only casts to f8e8m0 follow it.
+void drop_round_mode(Rewriter& r) { r.drop("round_mode"); }
 
 void celu_to_elu(Rewriter& r) {
   const auto alpha = static_cast<double>(r.at.float_attr("alpha", 1.0f));

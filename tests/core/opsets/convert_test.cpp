@@ -143,6 +143,23 @@ TEST(ConvertOpset, RemovesNewAttributesWithDefaultValues) {
       19, 11, "AveragePool");
 }
 
+// Opset 19 has saturate and no round_mode.
+TEST(ConvertOpset, ACastToFloat8KeepsSaturateInOpsetsThatHaveIt) {
+  for (const int saturate : {0, 1}) {
+    const std::string body = fmt::format(
+        "const %x : f32[3] = [1000, -3, 0.5]\n%q : ? = Cast(%x) {{saturate = {}, to = 17}}\n"
+        "%y : ? = Cast(%q) {{to = 1}}\noutput %y",
+        saturate);
+    const auto graph = convert_from(body, 24, 19, "Cast Cast");
+    EXPECT_EQ(graph->nodes()[0]->int_attr("saturate", 1), saturate);
+  }
+  const auto graph = convert_from(
+      "const %x : f32[2] = [3, 0.5]\n%q : ? = Cast(%x) {round_mode = \"up\", to = 17}\n"
+      "%y : ? = Cast(%q) {to = 1}\noutput %y",
+      24, 19, "Cast Cast");
+  EXPECT_EQ(graph->nodes()[0]->find_attr("round_mode"), nullptr);
+}
+
 TEST(ConvertOpset, SoftmaxOverSeveralAxes) {
   constexpr std::string_view kOld =
       "input %x : f32[2,3,4]\n%y : ? = Softmax(%x) {axis = 1}\noutput %y";
