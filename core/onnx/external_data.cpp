@@ -67,7 +67,9 @@ std::vector<std::string> components(std::string_view location) {
          "external data file {} is reached through a symbolic link or through something that is no "
          "directory; links are refused without `allow_links`",
          quote_name(location));
-  fail(error == EACCES ? ErrorCode::permission_denied : ErrorCode::invalid_argument,
+  fail(error == EACCES                      ? ErrorCode::permission_denied
+       : error == EMFILE || error == ENFILE ? ErrorCode::resource_exhausted
+                                            : ErrorCode::invalid_argument,
        "cannot open external data file {}: {}", quote_name(location), std::strerror(error));
 }
 

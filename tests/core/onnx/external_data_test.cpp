@@ -1,6 +1,7 @@
 #include "onnx/external_data.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -284,6 +285,28 @@ TEST_F(External, ExportsAndReadsBack) {
   export_file(*g, dir_ / "small.onnx", {.external_data = true});
   EXPECT_FALSE(fs::exists(dir_ / "small.onnx.data"));
   EXPECT_EQ(difference(*g, *import_file(dir_ / "small.onnx")), "");
+}
+
+TEST_F(External, TooManyOpenFilesExhaustAResource) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int free = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::close(free), 0);
+  // One more file may be open: the model, and then the folder of its data, but not the data.
+  const rlimit one{static_cast<rlim_t>(free) + 1, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &one), 0);
+  ErrorCode code = ErrorCode::ok;
+  std::string message;
+  try {
+    load({{"location", "w.bin"}});
+  } catch (const Error& e) {
+    code = e.code();
+    message = e.message();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(code, ErrorCode::resource_exhausted);
+  EXPECT_TRUE(message.ends_with("cannot open external data file 'w.bin': Too many open files"))
+      << message;
 }
 
 TEST_F(External, ErrorsDescribeTheInvalidPathOrRange) {
