@@ -166,7 +166,8 @@ void write(DType t, void* data, int64_t i, const Value& v, const Params& p) {
     case DType::f4e2m1:
       return put_packed(data, i, 4, float_to_quarter(t, to_float_for_narrowing(v), true));
     case DType::f8e8m0:
-      return put(data, i, float_to_e8m0(to_float_for_narrowing(v), p.rounding, p.saturate));
+      // The nearest f32 is rounded, as ONNX Runtime does. An odd one would round up.
+      return put(data, i, float_to_e8m0(floating<float>(v), p.rounding, p.saturate));
     default: return put(data, i, float_to_quarter(t, to_float_for_narrowing(v), p.saturate));
   }
 }
