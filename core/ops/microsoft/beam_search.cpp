@@ -12,8 +12,7 @@ const OpDef def = {.name = "BeamSearch",
                    .infer = infer_search,
                    .lower = lower_container,
                    .axes = axes::none,
-                   .facts = {.constant_inputs_of = search_sizes,
-                             .trial = {"T[1,2,4]; s32[1,4,2]; T[1,2]; s32[]", "beam_size = 2"}},
+                   .facts = {.constant_inputs_of = search_sizes},
                    .resolve = resolve_search};
 
 }  // namespace poprt::ops::microsoft_beam_search_op
