@@ -15,7 +15,7 @@ namespace poprt {
 template <class T>
 class Background {
  public:
-  // Starts `call` on a new thread. Its flag becomes true when this object is destroyed; `call` may
+  // Starts `call` on a new thread. `stopped` becomes true when this object is destroyed; `call` may
   // then end with any exception. If `short_call`, or if no thread can be started, get() makes the
   // call on the thread of its caller: a short call takes less time than starting a thread.
   explicit Background(std::function<T(const std::atomic<bool>& stopped)> call,

@@ -40,7 +40,7 @@ inline uint64_t align_up(uint64_t value, uint64_t alignment) {
 }
 
 // The quotient, rounded up. Neither number may be negative, and b must not be 0. Overflow is not
-// checked: a + b must fit into 64 bits.
+// checked: a + b must fit into an int64_t.
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace poprt

@@ -6,7 +6,8 @@
 
 namespace poprt {
 
-// The number of letters to insert, remove or replace that turn one word into the other.
+// The least number of bytes that must be inserted, removed or replaced to turn one word into the
+// other.
 size_t edit_distance(std::string_view a, std::string_view b);
 
 }  // namespace poprt

@@ -16,10 +16,10 @@ namespace poprt {
 // used. If another process truncates the file, reading the bytes raises SIGBUS.
 class MappedFile {
  public:
-  // Throws not_found, permission_denied, invalid_argument (for a directory, device, pipe or
-  // socket), resource_exhausted (too many open files, or the address space is too small), data_loss
-  // (an I/O error) or unknown (other errors of the system), with the path in the message.
-  // `keeps_descriptor` keeps the file open for read().
+  // Throws not_found, permission_denied, invalid_argument (a directory, device, pipe or socket, a
+  // cycle of links or a name that is too long), resource_exhausted (too many open files, or the
+  // address space is too small), data_loss (an I/O error) or unknown (other errors of the system),
+  // with the path in the message. `keeps_descriptor` keeps the file open for read().
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
                                                 bool keeps_descriptor = false);
   ~MappedFile();
@@ -45,7 +45,7 @@ class MappedFile {
 };
 
 // Copies bytes of a memory map. Throws data_loss if they are no longer there because the file was
-// truncated; memcpy() would raise SIGBUS.
+// truncated; memcpy() would raise SIGBUS, and does so in a sandbox that forbids process_vm_readv().
 void copy_mapped(std::span<const std::byte> from, std::span<std::byte> to);
 
 // pwrite(), ftruncate() and posix_fallocate() of the first bytes, except that a file larger than
@@ -64,15 +64,16 @@ std::filesystem::path resolve_links(std::filesystem::path path);
 // created. This holds if the process dies, but not for a loss of power, because fsync() is not
 // called. The new file has the permissions of the umask, not those of the replaced file.
 //
-// The data goes to a file without a name (O_TMPFILE), so a process that dies leaves nothing. If the
-// file system does not support such files (or POPRT_NAMED_TEMPORARIES is set, for tests), the data
-// goes to a temporary file in the folder of `path`. If the process is killed, the next AtomicFile
-// in that folder removes this file (base/temporaries.h).
+// The data goes to a file without a name (O_TMPFILE), so a process that dies leaves nothing. There
+// is a temporary file in the folder of `path` in two cases only: while commit() replaces a file,
+// and if files without a name are not possible (the file system does not support them, /proc is
+// missing, or POPRT_NAMED_TEMPORARIES is set, for tests). If the process is killed then, a later
+// AtomicFile in that folder removes the temporary file (base/temporaries.h).
 class AtomicFile {
  public:
-  // Throws not_found or permission_denied, for example if the folder is missing,
-  // resource_exhausted (too many open files, or a full disk), invalid_argument if `path` is a
-  // folder, device, pipe or socket or if its links form a cycle, data_loss for an I/O error, and
+  // Throws not_found or permission_denied, for example if the folder is missing, resource_exhausted
+  // (too many open files, or a full disk), invalid_argument if `path` is a folder, device, pipe or
+  // socket, if its links form a cycle or if its name is too long, data_loss for an I/O error, and
   // unknown for other errors of the system. The message has the path. The other functions throw the
   // same errors of the system.
   explicit AtomicFile(std::filesystem::path path);

@@ -9,9 +9,9 @@ namespace poprt {
 
 // Converts to float: the double itself if it is one, else the one of its two neighbours whose last
 // bit is set. Rounding the result to a type with at least two digits fewer then equals rounding the
-// double once, which rounding twice to nearest does not: 1 + 2^-11 + 2^-40 would become the tie
-// 1 + 2^-11 first. Infinite if the double is beyond the floats. (Boldo and Melquiond, "Emulation of
-// a FMA and correctly rounded sums", 2008.)
+// double once, which rounding twice to nearest does not: 1 + 2^-11 + 2^-40 would become the tie 1 +
+// 2^-11 first. Infinite if rounding the double to nearest gives infinity. (Boldo and Melquiond,
+// "Emulation of a FMA and correctly rounded sums", 2008.)
 inline float to_float_odd(double value) {
   const auto nearest = static_cast<float>(value);
   const auto back = static_cast<double>(nearest);

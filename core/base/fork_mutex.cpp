@@ -10,8 +10,8 @@
 namespace poprt {
 namespace {
 
-// In the state kReserved, the mutex is unlocked, but only threads that began to wait before may
-// lock it.
+// In the state kReserved, the mutex is unlocked, but only threads that began to wait before the
+// reservation may lock it.
 enum LockState : uint64_t { kUnlocked = 0, kLocked = 1, kReserved = 2, kStateMask = 3 };
 constexpr uint64_t kWaking = 4;
 constexpr int kWaitingShift = 3, kProcessShift = 32;

@@ -9,7 +9,8 @@
 
 namespace poprt {
 
-// The process of the caller, without a system call.
+// The id of this process. Makes a system call only until the library is initialized, or always if
+// no handler of forks could be registered.
 pid_t this_process() noexcept;
 
 // Like std::mutex, with two differences.
@@ -20,9 +21,9 @@ pid_t this_process() noexcept;
 // is longer, for each thread that waits before it.
 //
 // If a process forks while another thread holds the mutex, the child has no thread that would
-// unlock it. The child then takes it over, and abandoned() is true from then on, because the holder
-// may have been in the middle of a change. So lock() never waits for a thread that does not exist,
-// and a reader of the guarded data can refuse to use it.
+// unlock it. lock() in the child then takes it over (try_lock() returns false), and abandoned() is
+// true from then on, because the holder may have been in the middle of a change. So lock() never
+// waits for a thread that does not exist, and a reader of the guarded data can refuse to use it.
 class ForkMutex {
  public:
   void lock() noexcept;

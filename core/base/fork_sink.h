@@ -14,8 +14,9 @@
 
 namespace poprt {
 
-// Guards a sink without a lock. The sinks of spdlog with a lock have a std::mutex, for which a
-// child waits forever if another thread of the parent wrote a line during the fork.
+// Adds a ForkMutex to a sink that has no lock. The sinks of spdlog that have a lock use a
+// std::mutex, for which a child waits forever if another thread of the parent wrote a line during
+// the fork.
 class ForkSink final : public spdlog::sinks::sink {
  public:
   using MakeFormatter = std::function<std::unique_ptr<spdlog::formatter>()>;

@@ -21,13 +21,14 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text);  // keeps the 
 nlohmann::json try_parse_json(std::string_view text);
 nlohmann::ordered_json try_parse_ordered_json(std::string_view text);
 
-// Prints one line, or lines indented by `indent` blanks. JSON must be UTF-8, but names in models
-// need not be: invalid bytes become U+FFFD.
+// Returns one line if `indent` is negative, else lines that each level indents by `indent` blanks.
+// JSON must be UTF-8, but names in models need not be: invalid bytes become U+FFFD.
 std::string json_text(const nlohmann::json& json, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
 
 // Read a whole number, or a list of them, from JSON that a file contains. get<>() would convert any
-// number, even 1e300. Throws data_loss.
+// number, even 1e300. Throw data_loss for other values and for numbers that do not fit into an
+// int64_t.
 template <class Json>
 int64_t whole_number(const Json& json) {
   const bool fits = json.is_number_unsigned()

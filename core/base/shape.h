@@ -23,8 +23,8 @@ bool is_static(std::span<const int64_t> shape);
 std::string shape_string(std::span<const int64_t> shape);
 
 // Returns the shape to which NumPy broadcasts both shapes. An unknown dimension stays unknown next
-// to 1 or another unknown one; next to any other n it becomes n. Throws invalid_argument with both
-// shapes in the message.
+// to 1 or another unknown one; next to any other n it becomes n. If the shapes do not broadcast,
+// throws invalid_argument with both shapes in the message.
 Shape broadcast_shapes(std::span<const int64_t> a, std::span<const int64_t> b);
 
 // Row-major strides in elements of a static shape. Throws out_of_range if a product overflows.

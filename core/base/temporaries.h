@@ -1,8 +1,8 @@
 // Names of files that are being written, and removal of the files that a killed process left.
 //
-// A writer locks its temporary file (flock) before the name is visible, and keeps the lock until
-// the file has its final name. So a file with a temporary name whose lock is free has no writer any
-// more.
+// A writer locks its temporary file (flock) before the file gets the temporary name, or as soon as
+// it has created a file with such a name (lock_temporary()), and keeps the lock until the file has
+// its final name. So a file with a temporary name whose lock is free has no writer any more.
 #pragma once
 
 #include <filesystem>

@@ -132,8 +132,8 @@ class Tensor {
   // Any tensor of bool or integers as int64; u64 from 2^63 becomes negative. Throws
   // invalid_argument for other types.
   std::vector<int64_t> to_int64s() const;
-  // Any numeric tensor, including sub-byte and f8 types, as doubles. Throws invalid_argument
-  // otherwise.
+  // Any tensor of bool, integers or floats, including sub-byte and f8 types, as doubles. Throws
+  // invalid_argument for other types.
   std::vector<double> to_doubles() const;
 
   // Whether type, shape and bytes are equal.

@@ -240,7 +240,7 @@ ThreadPool::Slot* ThreadPool::Workers::begin() noexcept {
 void ThreadPool::Workers::end(Slot* slot) noexcept {
   const uint64_t bit = uint64_t{1} << (slot - slots_.data());
   const uint64_t left = busy_.fetch_and(~bit) & ~bit;
-  // A worker more may help the other runs.
+  // One more worker may now help the other runs.
   if (helps(left, 1)) wake();
 }
 

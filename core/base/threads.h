@@ -8,8 +8,8 @@
 
 namespace poprt {
 
-// Blocks all signals for the calling thread, and for threads that it starts, as long as the object
-// lives: signals belong to the application.
+// Blocks all signals for the calling thread as long as the object lives. A thread that it starts
+// meanwhile keeps them blocked: signals belong to the application.
 class BlockedSignals {
  public:
   BlockedSignals() noexcept;
