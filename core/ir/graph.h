@@ -103,8 +103,9 @@ class Node {
   void set_input(size_t i, Value* value);  // appends null inputs if i is beyond the end
   void set_inputs(std::span<Value* const> values);
 
-  // The opset of this node's domain that the graph imports; 0 if it imports none. Always 1 for the
-  // domain "poprt", and kNewestOpset for kNewestDomain (ir/newest.h).
+  // The opset of this node's domain that the graph, or the nearest outer graph that lists the
+  // domain, imports; 0 if none does. Always 1 for the domain "poprt", and kNewestOpset for
+  // kNewestDomain (ir/newest.h).
   int64_t opset() const;
 
   bool is(std::string_view type, std::string_view in_domain = "") const {
@@ -142,7 +143,8 @@ class Graph {
 
   std::string name;
   Graph* parent = nullptr;  // set for subgraphs, whose nodes may read the parent's values
-  // Opsets by domain. The map of a subgraph is empty: the opsets of its parent apply.
+  // Opsets by domain. For a domain that the map of a subgraph does not contain, the opset of its
+  // parent applies; importers leave the map of a subgraph empty.
   std::map<std::string, int64_t> opsets;
   // Free-form metadata of the model, such as "producer_name", "ir_version" and doc strings. Export
   // writes it back.
@@ -163,7 +165,8 @@ class Graph {
   Value* add_input(std::string_view value_name, ValueType type);
   Value* add_constant(std::string_view value_name, Tensor tensor);
   // Inserts a node before `before` (null: at the end) with `output_count` new outputs. Their names
-  // are `output_names`; missing or empty ones are generated.
+  // are `output_names`; missing or empty ones are generated, and a name that is in use gets a
+  // suffix.
   Node* add_node(std::string op_type, std::string domain, std::span<Value* const> inputs,
                  size_t output_count = 1, Node* before = nullptr,
                  std::span<const std::string> output_names = {});
@@ -184,8 +187,8 @@ class Graph {
   bool is_input(const Value* value) const;
 
   // Makes every reader and graph output of `from` read `to`. If `from` is a graph output, `to`
-  // takes its name, so that the user's names survive, if a node computes `to` and `to` is not an
-  // output already.
+  // takes its name, so that the user's names survive, if a node of this graph computes `to` and
+  // `to` is not an output already.
   void replace_all_uses(Value* from, Value* to);
 
   // Erases a node and its outputs, which must have no uses and must not be graph outputs.

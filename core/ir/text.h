@@ -41,10 +41,11 @@ namespace poprt::ir {
 struct TextOptions {
   enum class Large { hex, elide };
   // Tensors of up to this many elements print as a list, larger ones as a fill or as `large`
-  // selects.
+  // selects. Strings always print as a list. Complex elements, and elements whose bits a list would
+  // not preserve, print as hex.
   int64_t list_elements = 64;
-  // `elide` prints <elided> instead of the elements. Such a text is for human readers and cannot be
-  // parsed.
+  // `elide` prints <elided> instead of the elements of a larger tensor that is neither a fill nor
+  // of strings. Such a text is for human readers and cannot be parsed.
   Large large = Large::hex;
 };
 

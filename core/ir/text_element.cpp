@@ -81,8 +81,9 @@ std::optional<uint64_t> parse_float(DType dtype, std::string_view token) {
   }
   const auto v = number<float>(token);
   if (!v) return std::nullopt;
-  // A narrow format is rounded to once, from the double. f8e8m0 is defined from the nearest float:
-  // it rounds up, so the odd neighbour of a power of two would become the next power.
+  // A number is rounded to a narrow format only once, from the double. f8e8m0 is defined from the
+  // nearest float: it rounds up, so the odd neighbour of a power of two would become the next
+  // power.
   const bool from_nearest = dtype == DType::f32 || dtype == DType::f8e8m0;
   const auto wide = number<double>(token);
   const uint64_t bits = float_bits(dtype, from_nearest || !wide ? *v : to_float_odd(*wide));

@@ -144,8 +144,8 @@ class Printer {
       return;
     }
     out_ += '%';
-    // Prints a ^ for each graph between this one and the owner of the value, if an inner graph has
-    // a value of the same name.
+    // If an inner graph has a value of the same name, prints a ^ for each step from `from` out to
+    // the graph that owns the value.
     bool hidden = false;
     std::string up;
     for (const Graph* g = &from; g && g != &v->graph(); g = g->parent) {
@@ -220,7 +220,8 @@ class Printer {
     out_ += ']';
   }
 
-  // Prints a fill only within the limit of the parser.
+  // Prints a fill and returns true if all elements are equal, an element has whole bytes and the
+  // parser's limit of fills allows it.
   bool print_fill(const Tensor& t, int64_t count) {
     if (dtype_bits(t.dtype()) < 8 || t.bytes() > kMaxFillBytes - fill_bytes_) return false;
     const auto size = static_cast<size_t>(dtype_bits(t.dtype()) / 8);

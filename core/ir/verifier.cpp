@@ -164,8 +164,8 @@ class Verifier {
     }
   };
 
-  // A graph is verified after every pass. Without an allocation for each value this takes half the
-  // time.
+  // By default, a graph is verified after every pass. Without an allocation for each value this
+  // takes half the time.
   std::pmr::monotonic_buffer_resource memory_;
   std::pmr::unordered_map<const Value*, Known> known_{&memory_};
   std::unordered_map<const Value*, std::unordered_set<std::pair<const Node*, size_t>, UseHash>>
