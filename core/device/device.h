@@ -23,7 +23,7 @@ enum class Flow : uint8_t { load = 0, main = 1, save = 2 };
 struct LoadOptions {
   // 0: POPRT_THREADS from the environment, else the CPUs of this process, or the quota of its
   // control group if that is smaller. All engines with 0 share their workers; an engine with
-  // another number has its own.
+  // another number has separate ones.
   int threads = 0;
   bool profile = false;       // measure the time of every instruction of the main flow
   bool reproducible = false;  // kernels::Call::reproducible
@@ -56,9 +56,9 @@ class Engine {
   // no anchor.
   virtual void run(Flow flow, const void* const* inputs, void* const* outputs) noexcept = 0;
 
-  // The first error of a run since the last call, or nullopt: an index outside its tensor, a loop
-  // that exceeds its limit, an error of a plug-in's operator. The results of that run are invalid;
-  // other runs are not affected.
+  // An error of the runs since the last call, one of them if there are several, or nullopt: an
+  // index outside its tensor, a loop that exceeds its limit, an error of a plug-in's operator. The
+  // results of the run that failed are invalid; other runs are not affected.
   virtual std::optional<Error> take_failure() { return std::nullopt; }
 
   // The same for the runs of one stage (run_stage()). Only the thread that runs the stage may call
@@ -143,16 +143,18 @@ class Device {
   virtual std::unique_ptr<Engine> load(const Image& image, const LoadOptions& options) = 0;
 
   // Assigns the device to a session; it serves one at a time. The previous session is evicted,
-  // unless it is exclusive: then this throws failed_precondition. It also does in a process that
-  // was forked while another thread of the parent called a function of the device.
+  // unless it is exclusive: then this throws failed_precondition. It also throws that in a process
+  // that was forked while another thread of the parent executed bind(), unbind(), acquire() or
+  // release().
   void bind(Occupant& session, bool exclusive);
-  // Has no effect if another session has the device.
+  // Takes the device from `session`. Has no effect if the session does not have it.
   void unbind(Occupant& session) noexcept;
   bool is_bound(const Occupant& session) const noexcept {
     return occupant_.load(std::memory_order_acquire) == &session;
   }
 
-  // Takes the device for a user that is not a session. Returns false if a session has it.
+  // Takes the device for a user that is not a session, until release(). Returns false if a session
+  // or another such user has it.
   bool acquire() noexcept;
   void release() noexcept;
 

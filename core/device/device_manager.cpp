@@ -38,7 +38,7 @@ constexpr auto kShortestSleep = std::chrono::milliseconds(1);
 
 // The IPUs of one folder, or of this process.
 struct Pool {
-  std::vector<bool> taken;              // indexed by id, up to the highest one taken so far
+  std::vector<bool> taken;              // indexed by id, up to the highest one tried so far
   size_t first_free = 0;                // this process has taken all lower ids
   std::unique_ptr<ProcessLocks> locks;  // null if the IPUs are not shared
 
@@ -73,7 +73,8 @@ struct Registry {
     static_cast<void>(new std::map<std::string, Pool>(std::move(pools)));
     process = this_process();
   }
-  // Throws permission_denied.
+  // The pool of a folder, made by the first call. Throws permission_denied if the file of locks
+  // cannot be opened. Requires the lock.
   Pool& pool(const std::string& folder) {
     Pool& p = pools[folder];
     if (!folder.empty() && !p.locks)
@@ -92,7 +93,7 @@ void give_back(const std::vector<int64_t>& ids, const std::string& folder) noexc
   {
     const std::lock_guard guard(all.mutex);
     all.renew();
-    // A child with new pools also frees devices of the old ones.
+    // In a child with new pools, the ids may be of the old ones, so there may be no pool for them.
     if (const auto pool = all.pools.find(folder); pool != all.pools.end())
       for (const int64_t id : ids) pool->second.give_back(id);
   }
@@ -170,7 +171,7 @@ std::vector<int64_t> try_take(Pool& pool, std::span<const int64_t> candidates, i
         taken.push_back(*id);
         if (static_cast<int64_t>(taken.size()) == count) return taken;
       }
-  } catch (...) {  // memory for the next ids
+  } catch (...) {  // no memory for the state of an id
     give_back();
     throw;
   }

@@ -15,8 +15,8 @@ namespace poprt::device {
 enum class WaitStrategy : uint8_t { no_wait, wait_with_timeout, wait_forever };
 
 // The behaviour while all suitable devices are busy. `sleep_time` is the interval of checks for
-// devices of other processes, at least 1 ms; a device that this process releases is noticed
-// immediately.
+// devices of other processes, at least 1 ms and at most an hour; a device that this process
+// releases is noticed immediately.
 struct WaitConfig {
   using Duration = std::chrono::nanoseconds;
 
@@ -52,12 +52,13 @@ struct ManagerConfig {
   std::string visible;
 };
 
-// All managers of a process see the same devices. A device is free when its last pointer is
-// destroyed; shared ones are also freed when the process ends for any reason. Thread-safe.
+// All managers of a process see the same devices, except those of different shared folders. A
+// device is free when its last pointer is destroyed; shared ones are also freed when the process
+// ends for any reason. Thread-safe.
 //
 // The functions that return a device throw invalid_argument (a number out of range), not_found (no
-// visible device can ever be suitable) and unavailable (suitable ones were busy until the wait
-// ended).
+// visible device can ever be suitable), unavailable (suitable ones were busy until the wait ended)
+// and permission_denied (the file of locks of shared devices cannot be opened).
 class DeviceManager {
  public:
   static constexpr int kModelIpuVersion = 2;
@@ -65,8 +66,8 @@ class DeviceManager {
 
   explicit DeviceManager(int64_t device_count = 0)
       : DeviceManager(ManagerConfig{device_count, {}, {}}) {}
-  // Throws invalid_argument (a count outside 1 to 1048576, an invalid list) and permission_denied
-  // (the folder of shared devices).
+  // Throws invalid_argument (a count other than 0 outside 1 to 1048576, an invalid list, a folder
+  // whose path is not absolute) and permission_denied (the folder of shared devices).
   explicit DeviceManager(const ManagerConfig& config);
 
   // Visible IPUs, including busy ones, and their ids in ascending order.
@@ -80,7 +81,7 @@ class DeviceManager {
                                      const WaitConfig& wait = {}) const;
   std::shared_ptr<Device> get_device(int64_t num_ipus = 1, const WaitConfig& wait = {}) const;
   // The device with this id if it is suitable. A device of several IPUs also takes the following
-  // ids.
+  // visible ids.
   std::shared_ptr<Device> get_specific_device(int64_t id, const WaitConfig& wait = {},
                                               const Constraints& constraints = {}) const;
 

@@ -250,8 +250,9 @@ class Rewriter {
                        });
   }
 
-  // `skips_padding`: the kernel does not compute products with padding. Products of bf16 are twice
-  // as fast as those of f32, so skipping less than half of them does not pay.
+  // `skips_padding`: the present kernel, unlike the one of bf16, does not compute products with
+  // padding. Products of bf16 are twice as fast as those of f32, so skipping less than half of them
+  // does not pay.
   bool rewrite_blocked(Instruction& in, const calls::ConvBf16& call, bool skips_padding) {
     const calls::BlockedConv& c = call.conv;
     if (c.groups != 1 && c.c % 16 != 0) return false;

@@ -22,7 +22,8 @@ namespace poprt::device {
 enum class ExecutionPrecision {
   f32,
   bf16,       // both factors of a product are rounded to bf16; sums are f32
-  f16,        // weights are rounded to f16; products are f16 on CPUs that compute in it, else f32
+  f16,        // weights that f16 can hold are rounded to it; products are f16 on CPUs that
+              // compute in it, else f32
   automatic,  // bf16 for weights that bf16 represents, f16 for those stored as f16, else f32
 };
 
@@ -39,13 +40,14 @@ struct RewrittenProgram {
 };
 
 // Returns the program with `precision`, or nullopt if no instruction changes. MatMul and Gemm with
-// constant weights change. With bf16, and with auto for weights that bf16 represents, convolutions
-// with constant weights change as well, except depthwise ones, those of small groups, those that
-// use Winograd's algorithm and dilated ones of which most products are padding; values between
-// instructions stay f32. With f32, products of f16 become products of f32 with the same weights, if
-// the CPU computes in f16 (`half_products`); other CPUs compute both equally. Throws
-// failed_precondition for f32 if the program computes products of bf16, because the exact weights
-// are not in it, and unimplemented for a program for several IPUs unless `precision` is f32.
+// constant weights of f32, f16 or bf16 may change. With bf16, and with auto for weights that bf16
+// represents, convolutions with constant weights change as well, except depthwise ones, those of
+// small groups, those that use Winograd's algorithm and dilated ones of which most products are
+// padding; values between instructions stay f32. With f32, products of f16 become products of f32
+// with the same weights, if the CPU computes in f16 (`half_products`); other CPUs compute both
+// equally. Throws failed_precondition for f32 if the program computes products of bf16, because the
+// exact weights are not in it, and unimplemented for a program for several IPUs unless `precision`
+// is f32.
 std::optional<RewrittenProgram> with_execution_precision(const Image& image,
                                                          ExecutionPrecision precision,
                                                          bool half_products = computes_in_f16());

@@ -12,7 +12,8 @@
 
 namespace poprt::device {
 
-// One end of a conditional or repeated region (program/control.h).
+// One control instruction: an end of a conditional or repeated region, or one of a shard or
+// transfer, which steer() ignores (program/control.h).
 struct Region {
   program::Control kind = program::Control::end;
   size_t other = 0;       // position of the other end

@@ -94,8 +94,8 @@ class Emulator final : public Engine {
   std::array<Section, 3> sections_;
   std::vector<const kernels::Kernel*> kernels_;
   std::vector<std::shared_ptr<const void>> params_;
-  // An instruction that may fail. The message names the instruction `named`; null if it already
-  // has a name.
+  // An instruction that may fail. The name of `named` is put in front of the message of an error;
+  // `named` is null if the message already contains it.
   struct Fallible {
     decltype(kernels::Plan::take_failure) take;
     const void* params;
@@ -355,8 +355,8 @@ void Emulator::run_section(const Section& section) noexcept {
   if (awake) pool_->end_run();
 }
 
-// Fills the memory that a run must write before it reads it with bytes 0xFF: NaN in every float
-// type, and -1.
+// Fills the memory that a run must write before it reads it with bytes 0xFF, which are NaN in f64,
+// f32, f16 and bf16, and -1 in signed integers.
 void Emulator::poison() noexcept {
   const uint64_t state = image_.program->state_bytes;
   std::memset(arena_.data() + state, 0xFF, arena_.bytes() - state);

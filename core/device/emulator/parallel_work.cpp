@@ -3,8 +3,8 @@
 namespace poprt::device {
 namespace {
 
-// Passing an instruction to other threads costs about a microsecond, and waking them about 30. Less
-// work than this is faster on one thread.
+// Passing an instruction to other threads costs up to a microsecond, and waking them about 30. An
+// instruction or a flow with less work than these limits is faster on one thread.
 constexpr double kParallelInstruction = 20e3;  // nanoseconds, for each round
 constexpr double kParallelFlow = 50e3;         // nanoseconds
 }  // namespace

@@ -1,4 +1,4 @@
-// Several emulated IPUs that run one program together (program/shards.h); each has a separate
+// Several emulated IPUs that run one program together (program/shards.h); each shard has a separate
 // engine.
 #pragma once
 
@@ -11,8 +11,8 @@ namespace poprt::device {
 
 using LoadOne = std::function<std::unique_ptr<Engine>(const Image&, const LoadOptions&)>;
 
-// Without stages, a run moves from IPU to IPU on the caller's thread. Each IPU has all compute
-// threads, because only one works at a time. With stages, the IPUs share the threads. Throws like
+// Without stages, a run moves from IPU to IPU on the caller's thread. Each shard has all compute
+// threads, because only one works at a time. With stages, the shards share the threads. Throws like
 // Device::load.
 std::unique_ptr<Engine> load_shards(const Image& image, const LoadOptions& options,
                                     const LoadOne& load_one);
