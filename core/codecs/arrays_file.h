@@ -15,8 +15,9 @@ namespace poprt {
 // never executed: it may name only the functions with which NumPy rebuilds arrays, and any other
 // name is refused. Throws with the path in the message: the errors of MappedFile::open(),
 // invalid_argument if the file is of neither kind, contains anything but named arrays, makes many
-// arrays from the same bytes, or has an array that is compressed or big-endian, data_loss if it is
-// truncated or damaged, or if arrays of an archive share bytes.
+// arrays from the same bytes, or has an array that is compressed, big-endian or, in an archive, in
+// Fortran order or of 4 GiB or more, data_loss if it is truncated or damaged, or if arrays of an
+// archive share bytes.
 std::map<std::string, Tensor> read_arrays(const std::string& path);
 
 // The same for bytes in memory; messages begin with `what`.

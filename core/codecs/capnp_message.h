@@ -23,9 +23,10 @@ class Structs;
 // A message from untrusted bytes of any alignment, and the budget of words that may still be read
 // from it. Several pointers may refer to the same bytes, so a small message could take forever to
 // traverse; the budget is twice the size of the message plus 8 KiB for list elements without bytes,
-// and a well-formed message whose pointers are read once needs half of it. Every read of a pointer
-// throws data_loss, with `what` at the beginning of the text, if it refers to memory outside the
-// message or to another type, if the budget is used up, or if structs are nested more than 16 deep.
+// and a well-formed message whose pointers are read once needs half of it. The constructor throws
+// data_loss if the bytes are empty or not whole words of 8. Every read of a pointer throws
+// data_loss, with `what` at the beginning of the text, if it refers to memory outside the message
+// or to another type, if the budget is used up, or if structs are nested more than 16 deep.
 class Message {
  public:
   Message(std::span<const std::byte> bytes, const char* what);

@@ -16,9 +16,9 @@ namespace poprt {
 std::string_view npy_code(DType dtype);
 
 // Text ("U") is converted to UTF-8. Throws with the file name in the message: not_found or
-// permission_denied if the file cannot be opened, invalid_argument if it is not a .npy file, has
-// fewer or more bytes than its shape needs, is in Fortran order, is big-endian or has a type
-// without a DType, data_loss if it becomes shorter while it is read.
+// permission_denied if the file cannot be opened, invalid_argument if it is a folder, no regular
+// file or not a .npy file, has fewer or more bytes than its shape needs, is in Fortran order, is
+// big-endian or has a type without a DType, data_loss if it becomes shorter while it is read.
 Tensor read_npy(const std::string& path);
 
 // Parses a file of `size` bytes, which consecutive calls of `read(to, bytes)` supply. Messages
