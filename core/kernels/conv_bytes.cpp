@@ -261,7 +261,8 @@ constexpr int64_t kPixelsOfBlock = 240, kPointersOfBlock = 1 << 12, kBytesOfBloc
                   kLeastTasks = 16;
 
 // Chooses the number of pixels of a block so that its scratch stays small. A block consists of
-// whole tiles, or of whole rows if the tiles of a row share their input.
+// whole tiles, or, if there are as many groups as channels and a row is short enough, of whole
+// rows; then no tile reaches from one row into the next.
 void choose_block(Params& p) {
   const int64_t most =
       p.by_lines ? kBytesOfBlock / (4 * p.quads * p.reads) : kPointersOfBlock / p.reads;

@@ -1,6 +1,6 @@
 // elementwise (calls/elementwise.h).
 //
-// The output is processed in blocks of a few hundred elements that stay in the L1 cache. Each step
+// The output is processed in blocks of at most 1024 elements that stay in the L1 cache. Each step
 // is one vectorised loop over a block.
 #include "kernels/calls/elementwise.h"
 #include "kernels/isa/elementwise.h"
@@ -495,7 +495,7 @@ class Planner {
     slots_ += constants_;
   }
 
-  // Moves conversions of bytes from steps to loads and stores.
+  // Moves conversions of bytes from steps to loads and stores, and joins other steps.
   void rewrite() {
     for (const calls::ElementwiseStep& s : c_.steps)
       program_.steps.push_back({static_cast<int64_t>(s.op), s.a, s.b, s.c});

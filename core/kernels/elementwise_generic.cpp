@@ -367,7 +367,8 @@ RowFn row_of(Op wanted) {
   return nullptr;
 }
 
-// `where` and `copy` only move bit patterns, so these functions serve every type of whole bytes.
+// `where` and `copy` only move bit patterns, so these functions serve every type of 8, 16, 32 or 64
+// bits.
 RowFn moving_row(Op op, int bits) {
   switch (bits) {
     case 8: return row_of<uint8_t>(op);

@@ -29,7 +29,8 @@ struct Params {
   int64_t unit = 1;         // bytes that move together: the unmapped axes at the end
   std::vector<Axis> outer;  // all axes except the last mapped one
   Axis row;
-  std::vector<Segment> segments;  // of the row; empty if most segments would be single units
+  // Of the row. Empty if units are small and segments would have fewer than 4 units on average.
+  std::vector<Segment> segments;
   int64_t repeats = 1;  // each unit of the source is repeated this often, in order (no segments)
   int64_t rows = 0, row_bytes = 0, per_task = 1;
 };

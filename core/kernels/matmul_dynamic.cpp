@@ -1,5 +1,5 @@
-// matmul_dynamic (calls/matmul_dynamic.h, common/strided_matmul.h). A task packs panels of 48
-// columns of b into its scratch and multiplies them by all rows.
+// matmul_dynamic (calls/matmul_dynamic.h, common/strided_matmul.h). A task packs a panel of 48
+// columns of b into its scratch and multiplies it by all rows.
 #include <algorithm>
 
 #include "base/checked.h"

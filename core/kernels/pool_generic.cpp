@@ -1,6 +1,6 @@
 // pool_generic (calls/pool_generic.h). A task is one plane. For f32 without indices, rows are
-// pooled as vectors, and a window over the whole plane is a reduction; everything else uses plain
-// loops.
+// pooled as vectors, and a window over the whole plane is a reduction. Everything else, such as Lp
+// pooling with p > 2, uses plain loops.
 #include <algorithm>
 #include <array>
 #include <cmath>

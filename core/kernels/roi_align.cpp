@@ -19,7 +19,7 @@ struct Tap {
   T weight[4];
 };
 
-// Returns false if the point is outside the image.
+// Returns false if the point is more than a pixel outside the image.
 template <class T>
 bool sample(const Params& p, T y, T x, Tap<T>& t) {
   if (!(y >= -1 && y <= static_cast<T>(p.h) && x >= -1 && x <= static_cast<T>(p.w))) return false;

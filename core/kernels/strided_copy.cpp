@@ -18,7 +18,7 @@ constexpr int64_t kTaskBytes = 64 << 10;
 constexpr int64_t kTransposeRows = 16;  // rows of the result in one iteration of a transpose
 
 struct Dim {
-  int64_t count, from, to;  // strides in elements; in bytes after planning
+  int64_t count, from, to;  // strides in elements; in Params::outer in bytes
 };
 
 enum class Mode { nothing, run, transpose, strided };

@@ -1,6 +1,6 @@
-// arg_extreme: operands [x, y]. x has one number type and is viewed as [outer, n, inner]; y is s64
-// [outer, inner]. y is the index along n of the largest (or smallest) element, or of a NaN. Of
-// equal elements the first or the last is chosen.
+// arg_extreme: operands [x, y]. x has a type of kernels/common/numbers.h and is viewed as [outer,
+// n, inner]; y is s64 [outer, inner]. y is the index along n of the largest (or smallest) element,
+// or of a NaN. Of equal elements the first or the last is chosen.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -104,7 +104,7 @@ class Fields {
     list.resize(rest_floats(name, list.size(), most));
     for (float& value : list) visit(name, value);
   }
-  // Sizes, one for each item that length() or rest() created.
+  // Sizes, one for each item that length(), items() or rest() created.
   void sizes(std::string_view name, std::vector<int64_t>& list) {
     for (int64_t& value : list) size(name, value);
   }

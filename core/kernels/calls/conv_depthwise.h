@@ -1,5 +1,6 @@
-// conv_depthwise: one filter for each channel on channel-blocked f32 (calls/common/blocked_conv.h),
-// with groups = blocks of channels and c = m = 16. Weights are packed by pack_conv().
+// conv_depthwise: one filter for each channel on channel-blocked operands
+// (calls/common/blocked_conv.h), with groups = blocks of channels and c = m = 16. x, residual and y
+// are all f32 or all bf16. Weights are packed by pack_conv().
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,7 +1,8 @@
-// conv_winograd: 3x3 convolution with stride 1 of channel-blocked f32 (calls/common/blocked_conv.h,
-// one group) by F(2x2,3x3) or F(4x4,3x3). Weights are packed by pack_conv_winograd(), or, with
-// `plain_weights`, by pack_conv(); then each task transforms the weights that it uses. A third
-// dimension may have any kernel and stride; its weights are plain.
+// conv_winograd: 3x3 convolution with stride 1 of channel-blocked operands
+// (calls/common/blocked_conv.h, one group) by F(2x2,3x3) or F(4x4,3x3). x, residual and y are each
+// f32 or bf16. Weights are packed by pack_conv_winograd(), or, with `plain_weights`, by
+// pack_conv(); then each task transforms the weights that it uses. A third dimension may have any
+// kernel and stride; its weights are plain.
 #pragma once
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
-// count: operands [x, y]. The s64 scalar y is the number of elements of x (any number type or bool)
-// that are not 0.
+// count: operands [x, y]. The s64 scalar y is the number of elements of x (a type of
+// kernels/common/numbers.h) that are not 0.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,5 +1,5 @@
-// cumsum: operands [x, y] of one number type, viewed as [outer, n, inner]: running sums (or
-// products) along n.
+// cumsum: operands [x, y] of one type of kernels/common/numbers.h, viewed as [outer, n, inner]:
+// running sums (or products) along n.
 #pragma once
 
 #include "kernels/calls/call.h"

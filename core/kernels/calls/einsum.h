@@ -1,5 +1,6 @@
-// einsum: operands [inputs..., y] of one number type. y is indexed by the first `rank` labels and
-// is the sum over the other labels of the product of the inputs. y is dense. Integers wrap.
+// einsum: operands [inputs..., y] of one type of kernels/common/numbers.h. y is indexed by the
+// first `rank` labels and is the sum over the other labels of the product of the inputs. y is
+// dense. Integers wrap.
 #pragma once
 
 #include "kernels/calls/call.h"

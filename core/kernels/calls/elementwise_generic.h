@@ -1,6 +1,7 @@
 // elementwise_generic: operands [inputs (as many as the operation has), y], broadcast to the shape
-// of y. Computes exactly in the type of the operands: f64, s8 ... u64 and bool. Comparisons and
-// logical operations return bool. The first input of `where` is bool.
+// of y. Computes in the type of the operands: f64, s8 ... u64 and bool; `where` and `copy` take
+// every type of 8, 16, 32 or 64 bits. Operations for which elementwise_gives_bool() is true return
+// bool. The first input of `where` is bool.
 #pragma once
 
 #include "kernels/calls/call.h"

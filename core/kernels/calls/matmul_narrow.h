@@ -2,7 +2,7 @@
 // n], rows?]. y = act(a b + bias + residual), or act(a b + bias) + residual, where b [k, n] has the
 // elements (q - zero point) * scale, or q if there are no scales. The q are packed in panels of 16
 // columns (isa/narrow.h, common/pack_narrow.h). scales (f32 or f16) and zeros (u8) are [panels,
-// blocks, 16]; bias has room for whole panels. All others are f32.
+// blocks, 16]; bias has room for whole panels. The panels are u8, all others are f32.
 //
 // `rows` (u8) is memory for rows of a in another form; it is present unless products are f32.
 #pragma once

@@ -1,5 +1,6 @@
 // non_zero: operands [x, y]. The columns of s64 y [rank, bound] are the indices of the elements of
-// x (any number type) that are not 0, in order. Columns after the last one contain -1.
+// x (a type of kernels/common/numbers.h) that are not 0, in order. Columns after the last one
+// contain -1.
 #pragma once
 
 #include "kernels/calls/call.h"

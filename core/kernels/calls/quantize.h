@@ -1,5 +1,5 @@
 // quantize: operands [x, scale, zero?, y]. y = saturate(round(x / scale) + zero), with ties to
-// even. For f8 and f4 results, the quotient is rounded to the format instead.
+// even. For f8 and f4 results, x / scale + zero is rounded to the format instead.
 #pragma once
 
 #include "kernels/calls/call.h"

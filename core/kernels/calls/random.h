@@ -1,4 +1,4 @@
-// random: operands [x?, y], f32 except for the y of multinomial: numbers that depend only on the
+// random: operands [x?, y], f32 except for the y of multinomial: numbers that depend only on x, the
 // seed, their place and, with `varies`, the number of calls since the program was loaded. Without
 // it every run repeats them.
 #pragma once
@@ -12,7 +12,8 @@ enum class RandomKind : int64_t {
   uniform = 0,    // in [a, b); a if both are equal
   normal = 1,     // with mean a and deviation b
   bernoulli = 2,  // 1 with probability x[i], otherwise 0
-  // y [count, samples] s32 / s64: classes with probability exp(x [count, classes])
+  // y [count, samples] s32 / s64: classes with probabilities proportional to exp(x), where x is
+  // [count, classes]
   multinomial = 3,
 };
 

@@ -1,5 +1,6 @@
-// recurrent: all time steps of LSTM, GRU or RNN in one direction, all f32. x contains the products
-// of the inputs with W for the whole sequence; a step adds R times the state and updates the cell.
+// recurrent: all time steps of LSTM, GRU or RNN in one direction. Operands are f32 unless another
+// type is stated. x contains the products of the inputs with W for the whole sequence; a step adds
+// R times the state and updates the cell.
 //
 // Operands [x, r, r_state?, r_sums?, r_scales?, bias?, peephole?, lens? (s32), h_first?, c_first?,
 // y?, h_last?, c_last?, work?]:

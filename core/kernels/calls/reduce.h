@@ -1,7 +1,7 @@
 // reduce: operands [x, y] of one dtype (f32, f64, integers, bool). y contains the elements for the
 // kept dimensions of x in order. The result of an empty reduction is the neutral element (for max
-// and min: the lowest and highest value). Integer sums and products wrap, means are truncated,
-// roots and logarithms are truncated and saturated.
+// and min: the lowest and highest value), but means of floats are NaN. Integer sums and products
+// wrap, means are truncated, roots and logarithms are truncated and saturated.
 #pragma once
 
 #include "kernels/calls/call.h"

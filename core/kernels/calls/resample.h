@@ -1,8 +1,9 @@
 // resample: operands [from [outer, in, inner], to [outer, out, inner]]. Every result along one axis
 // is a weighted sum of `taps` sources. It is used for linear and cubic resizing, with one call for
-// each axis. One of the dtypes is a numeric type T, and the other is T or the type of the sums
-// (f32, or f64 for f64, s32 and s64). For f64 the operands may be [from, weights, to], with f64
-// weights instead of the field below. Integers are truncated towards zero and saturated.
+// each axis. One of the dtypes is a type T (f16, bf16, f32, f64, s64, or an integer of 8, 16 or 32
+// bits except u32), and the other is T or the type of the sums (f32, or f64 for f64, s32 and s64).
+// For f64 the operands may be [from, weights, to], with f64 weights instead of the field below.
+// Integers are truncated towards zero and saturated.
 #pragma once
 
 #include "kernels/calls/call.h"

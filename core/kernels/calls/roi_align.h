@@ -1,6 +1,6 @@
 // roi_align: operands [x [n, c, h, w], rois [rois, 4] (x1, y1, x2, y2), batch [rois], y [rois, c,
 // oh, ow]]. x is f32 or f64; batch is s32 or s64 and contains the image of each region. Each bin is
-// the average (or the maximum) of bilinear samples.
+// the average of bilinear samples, or the maximum of the weighted pixels that they consist of.
 #pragma once
 
 #include "kernels/calls/call.h"

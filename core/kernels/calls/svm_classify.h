@@ -1,9 +1,9 @@
 // svm_classify: operands [scores [rows, scores], labels, prob_a?, prob_b?, label?, y? [rows,
-// columns]], f32: the last step of an SVM classifier. Scores are one decision for each pair of
-// classes (positive: the first class) or, if linear, one for each class. The probability of the
-// first class of a pair is 1 - logistic(a s + b), as in LIBSVM. These probabilities are combined by
-// the second method of Wu, Lin and Weng, "Probability estimates for multi-class classification by
-// pairwise coupling" (2004).
+// columns]], f32 except labels and label, which are s64: the last step of an SVM classifier. Scores
+// are one decision for each pair of classes (positive: the first class) or, if linear, one for each
+// class. The probability of the first class of a pair is 1 - logistic(a s + b), as in LIBSVM. These
+// probabilities are combined by the second method of Wu, Lin and Weng, "Probability estimates for
+// multi-class classification by pairwise coupling" (2004).
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,8 +1,8 @@
-// unique: operands [x, y?, first?, inverse?, counts?]. x and y have a number type, the others are
-// s64. x is viewed as [outer, n, inner] with n items; y contains the distinct items in ascending
-// order or in the order of appearance. y is [outer, bound, inner], first and counts are [bound],
-// inverse is [n]. Places after the last item contain 0. A NaN is equal to itself and is last in the
-// order.
+// unique: operands [x, y?, first?, inverse?, counts?]. x and y have one type of
+// kernels/common/numbers.h, the others are s64. x is viewed as [outer, n, inner] with n items; y
+// contains the distinct items in ascending order or in the order of appearance. y is [outer, bound,
+// inner], first and counts are [bound], inverse is [n]. Places after the last item contain 0. A NaN
+// is equal to itself and is last in the order.
 #pragma once
 
 #include "kernels/calls/call.h"

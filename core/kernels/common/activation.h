@@ -1,6 +1,5 @@
-// Activations that matmul, convolution and elementwise kernels can apply to a result before they
-// store it. The numbers are part of the file format: append only. `a` and `b` are the two float
-// parameters.
+// Activations that matmul and convolution kernels can apply to a result before they store it. The
+// numbers are part of the file format: append only. `a` and `b` are the two float parameters.
 #pragma once
 
 #include <cstdint>

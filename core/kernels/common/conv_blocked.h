@@ -9,7 +9,7 @@ struct ConvBlockedParams {
   isa::ConvShape shape;
   isa::ConvBlocking blocking;
   const isa::ConvTable* table;
-  bool scale_of_image = false;  // the prologue has a scale for each image; `low` is its bound
+  bool scale_of_image = false;  // this and `low`: as in calls/conv_normalized.h
   float low = 0;
 };
 

@@ -1,6 +1,6 @@
 // Operations of the elementwise kernels. `elementwise` computes programs of them in float, in
-// blocks that stay in the L1 cache. `elementwise_generic` computes one of them exactly in the type
-// of the operands. The numbers are part of the file format: append only.
+// blocks that stay in the L1 cache. `elementwise_generic` computes one of them in the type of the
+// operands. The numbers are part of the file format: append only.
 #pragma once
 
 #include <cstdint>

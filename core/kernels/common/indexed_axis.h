@@ -23,7 +23,7 @@ struct IndexedAxis {
   size_t axis = 0;
   std::vector<int64_t> index_dims, data_strides;
 
-  // Reports the indices of lines [from, to) that are outside the axis.
+  // Reports the first index of lines [from, to) that is outside the axis.
   [[gnu::cold, gnu::noinline]] void report(const Outside& outside, const void* indices,
                                            int64_t from, int64_t to) const noexcept {
     for (int64_t place = from * line; outside.wanted && place < to * line; place++) {

@@ -26,8 +26,8 @@ inline int32_t byte_at(const void* data, bool is_signed, int64_t i) noexcept {
   return is_signed ? static_cast<int8_t>(v) : v;
 }
 
-// Row k of the panel, for k < depth. If the depth is odd, a row of zeros must follow, which
-// finish_panel() writes.
+// Row k of the panel, for k < depth. Its element of column j is at [2 * j]. If the depth is odd, a
+// row of zeros must follow, which finish_panel() writes.
 inline int16_t* panel_row(IntegerScratch& s, int64_t k) noexcept {
   return s.panel + k / 2 * 2 * kIntegerPanel + k % 2;
 }

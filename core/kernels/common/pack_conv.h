@@ -23,9 +23,9 @@ struct ConvWeights {
 };
 
 // [groups][block][(channel block, tap, channel)][16], groups * blocks * c * taps * 16 floats.
-// `conv` and `conv_dilated` use this form; `conv_stem` with (channel, tap) as channels of one tap;
-// `conv_depthwise` and `conv_grouped` as one group of all output channels, where c is the number of
-// channels of a group.
+// `conv`, `conv_normalized`, `conv_dilated` and (with plain weights) `conv_winograd` use this form;
+// `conv_stem` with (channel, tap) as channels of one tap; `conv_depthwise` and `conv_grouped` as
+// one group of all output channels, where c is the number of channels of a group.
 void pack_conv(const ConvWeights& w, std::span<float> packed);
 // The same for conv_bf16, rounded to bf16: [groups][block][(channel block, tap, pair of
 // channels)][16][2]. An odd number of channels is padded.

@@ -223,7 +223,7 @@ void scores_of(const float* q, const float* k, int64_t stride, int64_t keys, int
   }
 }
 
-// Even and odd keys have sums of their own, because the latency of one sum limits the speed.
+// Even and odd keys have separate sums, because the latency of one sum would limit the speed.
 template <int V>
 POPRT_INLINE void mix_columns(const float* weights, const float* v, int64_t stride, int64_t keys,
                               int64_t columns, float scale, float* y) {

@@ -78,8 +78,8 @@ POPRT_INLINE f32x16 vround(f32x16 x) {
 }
 #endif
 
-// x * 2^n for a normal x near 1 and an integer -252 <= n <= 254, or NaN if n is NaN. Overflows to
-// infinity and underflows gradually.
+// x * 2^n for a normal x near 1 and an integer -252 <= n <= 254. If n is NaN, x must be NaN, and so
+// is the result. Overflows to infinity and underflows gradually.
 POPRT_INLINE f32x16 scale2(f32x16 x, f32x16 n) {
 #if defined(__AVX512F__)
   return reinterpret_cast<f32x16>(

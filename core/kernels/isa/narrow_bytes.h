@@ -29,8 +29,8 @@ constexpr int kBytesAhead = 8192;
 using u8x16 = uint8_t __attribute__((vector_size(16)));
 typedef u8x16 u8x16u __attribute__((aligned(1), may_alias));
 
-// The zero points of 16 columns, or 1 if the rows already contain the product with all of them,
-// times minus the sum of a part of a row.
+// The zero points of 16 columns times minus the sum of a part of a row. Without `zeros`, minus_sum
+// already contains the factor of the single zero point.
 POPRT_INLINE u32x16 zero_products(const uint8_t* zeros, uint32_t minus_sum) {
   if (!zeros) return u32x16{} + minus_sum;
   return __builtin_convertvector(*reinterpret_cast<const u8x16u*>(zeros), u32x16) * minus_sum;

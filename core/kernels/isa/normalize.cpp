@@ -168,8 +168,8 @@ void normalize_row(float* y, const float* x, int64_t n, const float* scale, cons
   const auto count = static_cast<float>(n);
   const float m = rms ? 0.0f : sum(lane_sums(x, n, same, plus)) / count;
   const f32x16 center = splat(m);
-  // A second pass over the row, which is in the L1 cache, keeps the variance exact if the mean is
-  // large.
+  // A second pass over the row, which is in the L1 cache, keeps the variance accurate if the mean
+  // is large.
   const float spread =
       sum(lane_sums(x, n, [&](f32x16 v) { return v - center; }, plus_square)) / count;
   const float inv = 1.0f / __builtin_sqrtf(spread + epsilon);

@@ -39,8 +39,9 @@ POPRT_INLINE f32x16 clipped(const RecurrentCell& cell, f32x16 x) {
   return cell.clip > 0 ? clamp(x, -cell.clip, cell.clip) : x;
 }
 
-// acc[n][g] = sum over k of v[n][k] * r[k][g]. A single row has too few sums to hide the latency of
-// a multiply-add, so it uses several partial sums, unless the order must be that of other rows.
+// acc[n][g] = sum over k of v[n][k] * r[k][g]. Fewer than eight sums do not hide the latency of a
+// multiply-add, so each is split into partial sums, unless the order of the products must not
+// depend on N.
 template <int G, int N, bool kInOrder>
 POPRT_INLINE void multiply(const RecurrentRow* rows, const float* r, int64_t hidden,
                            f32x16 (&acc)[N][G]) {

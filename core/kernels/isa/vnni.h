@@ -1,6 +1,7 @@
 // Products of 8-bit integers, four at a time, with sums of 32 bits that wrap, like those of ONNX,
-// and never saturate. One operand is signed and the other unsigned, as VNNI requires. Callers flip
-// the top bit of an operand with the other sign and correct the zero point by 128.
+// and never saturate. One operand is signed and the other unsigned, as VNNI requires. The top bits
+// of an operand with the other sign are flipped, by the caller or by panel_flip_rows, and the
+// caller shifts its zero point by 128.
 #pragma once
 
 #include <cstdint>

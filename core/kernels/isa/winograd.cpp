@@ -9,7 +9,7 @@ namespace {
 
 // F(4x4) evaluates its polynomials at 0, the positive and negative square roots of 1/2 and 2, and
 // infinity. The transforms for these points take a few more multiplications than those for the
-// usual points (1 and 2), but rounding errors are a quarter as large
+// usual points (1 and 2), but the largest rounding errors are a tenth to a quarter as large
 // (docs/decisions/convolution-accuracy.md).
 constexpr float kNear = 0.70710678f, kFar = 1.41421356f;
 
@@ -201,8 +201,8 @@ void multiply(const ConvShape& s, int64_t block, const float* v, const float* we
   }
 }
 
-// Elements G g of row or column I without the factor of weight_factor(). No sum has two products,
-// so that there is one way to fuse them.
+// Element I of G g, where g is a row or a column, without the factor of weight_factor(). No sum has
+// two products, so that there is one way to fuse them.
 template <int M, int I>
 POPRT_INLINE f32x16 transform_weight(f32x16 g0, f32x16 g1, f32x16 g2) {
   if constexpr (I == 0)
@@ -245,8 +245,8 @@ POPRT_INLINE void transform_block(const float* g, int64_t channels, float* to, i
   }
 }
 
-// The same for all blocks of multiply() and `vectors` blocks of output channels. The weights of a
-// column and of a block of output channels are weight_floats() apart.
+// The same for all blocks of multiply() and `vectors` blocks of output channels. The result is
+// [column][block of output channels][weight_floats()].
 template <int M, int I>
 void transform_row(const ConvShape& s, const float* weights, int64_t block, int64_t vectors,
                    float* to) {

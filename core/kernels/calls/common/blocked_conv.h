@@ -1,7 +1,7 @@
-// A convolution of channel-blocked f32: the fields that the kernels conv* share. Operands [x,
-// weights, bias?, residual?, y]; y and residual are [batch, groups * ceil(m / 16), oh, ow, 16],
-// bias has room for whole blocks. There are two or three dimensions; with three, the slices of a
-// value are stored one after the other.
+// A convolution of channel-blocked activations, f32 unless the kernel names other types: the fields
+// that the kernels conv* share. Operands [x, weights, bias?, residual?, y]; y and residual are
+// [batch, groups * ceil(m / 16), oh, ow, 16], bias has room for whole blocks. There are two or
+// three dimensions; with three, the slices of a value are stored one after the other.
 #pragma once
 
 #include <optional>
