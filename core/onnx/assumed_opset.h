@@ -10,9 +10,10 @@
 
 namespace poprt::onnx {
 
-// Returns the newest opset for the standard domain "", as ONNX Runtime does. For other domains with
-// schemas, returns the oldest opset that defines every operator and attribute of the domain that
-// the model uses, which is nearly always 1. nullopt for domains without schemas.
+// Returns the newest opset for the standard domain "", as ONNX Runtime does. For ai.onnx.ml,
+// ai.onnx.preview, ai.onnx.preview.training, ai.graphcore and com.microsoft, returns the oldest
+// opset that defines every operator and attribute of the domain that the model uses, which is
+// nearly always 1. Returns nullopt for every other domain.
 std::optional<int64_t> assumed_opset(const ::onnx::ModelProto& model, const std::string& domain);
 
 }  // namespace poprt::onnx

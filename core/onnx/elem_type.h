@@ -13,7 +13,8 @@ namespace poprt::onnx {
 // Throws invalid_argument for UNDEFINED and unknown numbers.
 DType dtype_from_elem_type(int32_t elem_type);
 
-// Throws unimplemented for types that ONNX does not have (the quarter formats of the IPU).
+// Throws unimplemented for DType::undefined and for types that ONNX does not have (the quarter
+// formats of the IPU).
 int32_t elem_type_from_dtype(DType dtype);
 
 // A name from a file in a form for one-line messages: quoted, with control characters escaped, and

@@ -43,7 +43,8 @@ int64_t parse_or(const std::map<std::string, std::string>& metadata, const std::
   return error == std::errc() && at == end ? value : fallback;
 }
 
-// From onnx.proto, enum Version, and the table of releases in ONNX's docs/Versioning.md.
+// The IR version of the ONNX release that introduced an opset, from onnx.proto, enum Version, and
+// the table of releases in ONNX's docs/Versioning.md.
 int64_t ir_version_for_opset(int64_t opset) {
   constexpr std::pair<int64_t, int64_t> kSince[] = {
       {28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9}, {15, 8}, {12, 7}, {11, 6}, {10, 5},
@@ -81,8 +82,8 @@ class GraphWriter {
  public:
   explicit GraphWriter(const ExportOptions& options) : options_(options) {}
 
-  // Writes everything except the initializers. They are appended to `initializers`, or written to
-  // `proto` if that is null.
+  // Writes the graph to `proto`. Its constants are appended to `initializers`, or, if
+  // `initializers` is null, written to `proto` too.
   void write(const ir::Graph& graph, pb::GraphProto& proto,
              std::vector<Initializer>* initializers) {
     proto.set_name(graph.name.empty() ? "graph" : graph.name);
@@ -257,7 +258,8 @@ class ModelWriter {
     }
   }
 
-  // Moves large tensors into another file: writes them to `sink`.
+  // Writes the tensors of at least `threshold` bytes to `sink` instead of to the model, which
+  // refers to them at the file `location`.
   void externalize(const std::string& location, uint64_t threshold, const Sink& sink) {
     uint64_t at = 0;
     static const std::byte kZeros[64] = {};
@@ -397,8 +399,8 @@ void export_file(const ir::Graph& graph, const std::filesystem::path& path,
   });
   flush();
   if (!data || !data->size()) return file.commit();
-  // Two files cannot be replaced at once. All other errors are reported before the first one is
-  // replaced. The old data is not kept for a rollback: a second link to it would make importers
+  // Two files cannot be replaced at once. All other errors are reported before the file of the data
+  // is replaced. The old data is not kept for a rollback: a second link to it would make importers
   // refuse it meanwhile, not every file system has links, and a process may end between the two
   // steps.
   file.flush();

@@ -73,8 +73,9 @@ std::vector<std::string> components(std::string_view location) {
        "cannot open external data file {}: {}", quote_name(location), std::strerror(error));
 }
 
-// Pages of such a mapping need no memory until they are written, and only the first one is. Large
-// tensors begin with a number, because passes merge equal constants and remove additions of zero.
+// Returns `size` zero bytes in an anonymous mapping, whose pages need no memory until they are
+// written. Tensors of at least kLeast bytes begin with `number`, because passes would merge equal
+// constants and remove additions of zero; only their first page is written.
 ExternalFiles::Bytes zeros_of(std::string_view location, uint64_t size, uint64_t number) {
   constexpr uint64_t kLeast = 256;  // bytes; smaller tensors may be shapes or axes
   ExternalFiles::Bytes out;
@@ -101,8 +102,9 @@ ExternalFiles::Bytes ExternalFiles::map(std::string_view location) {
          quote_name(location));
   const std::vector<std::string> parts = components(location);
 
-  // Opens one component at a time without following links. So no file outside the directory is
-  // opened, even if the directory changes at the same time.
+  // Opens one component at a time, without following links unless `allow_links_` is set. So no file
+  // outside the directory is opened without `allow_links_`, even if the directory changes at the
+  // same time.
   const int no_follow = allow_links_ ? 0 : O_NOFOLLOW;
   const std::string top = directory_->empty() ? "." : directory_->string();
   Fd at(::open(top.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));

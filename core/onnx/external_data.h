@@ -20,7 +20,7 @@ class TensorProto;
 
 namespace poprt::onnx {
 
-// Opens each file once and maps it read-only.
+// Opens each location once and maps its file read-only.
 class ExternalFiles {
  public:
   // Without a `directory`, external data is refused. `allow_links` accepts symbolic and hard links
@@ -38,14 +38,16 @@ class ExternalFiles {
   };
 
   // Returns the bytes at `offset` of the file `location`, a relative path without ".." components.
-  // Without `length`, the bytes up to the end, or `expected` zeros. Throws invalid_argument for a
-  // forbidden path or kind of file and without a directory, not_found if the file is missing,
-  // permission_denied if it may not be read, data_loss if it is too short, and resource_exhausted
-  // if there is no address space for its zeros.
+  // Without `length`, returns the bytes up to the end of the file; if the file is missing and zeros
+  // replace it, returns `expected` zeros. Throws invalid_argument for a forbidden path or kind of
+  // file and without a directory, not_found if the file is missing, permission_denied if it may not
+  // be read, data_loss if it is too short, and resource_exhausted if there is no address space for
+  // its zeros.
   Bytes read(std::string_view location, uint64_t offset, std::optional<uint64_t> length,
              uint64_t expected = 0);
 
-  // The raw data of a tensor's message from which it was cut. Without one, cut_of() is null.
+  // Records `data` as the raw data that was cut out of the message `tensor`. cut_of() returns null
+  // for a message from which no data was cut.
   void add_cut(const ::onnx::TensorProto& tensor, Bytes data) { cuts_[&tensor] = std::move(data); }
   const Bytes* cut_of(const ::onnx::TensorProto& tensor) const {
     const auto it = cuts_.find(&tensor);
@@ -63,7 +65,7 @@ class ExternalFiles {
 
   std::optional<std::filesystem::path> directory_;
   bool allow_links_, copy_, zeros_;
-  uint64_t missing_ = 0;  // tensors of missing files
+  uint64_t missing_ = 0;  // number of tensors of missing files so far
   std::map<std::string, Bytes, std::less<>> maps_;
   std::map<std::string, std::string, std::less<>> sha1_;
   std::unordered_map<const ::onnx::TensorProto*, Bytes> cuts_;

@@ -16,13 +16,14 @@ inline std::string normal_domain(const std::string& domain) {
   return domain == "ai.onnx" ? std::string() : domain;
 }
 
-// The versions by domain. As in ONNX Runtime, the last of several versions of one domain counts,
-// with a warning, and a version below 1 is an error only if the domain is used: check_import().
-// Throws unimplemented if a version of the default domain is above kMaxOpset.
+// The versions by domain. As in ONNX Runtime, the last of several different versions of one domain
+// counts, with a warning. A domain whose version is below 1 is left out, which is an error only if
+// the domain is used: check_import(). Throws unimplemented if a version of the default domain is
+// above kMaxOpset.
 std::map<std::string, int64_t> read_opsets(
     const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports);
 
-// Throws invalid_argument if the version of the domain is below 1.
+// Throws invalid_argument if an import of the domain has a version below 1.
 void check_import(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports,
                   const std::string& domain);
 

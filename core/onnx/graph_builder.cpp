@@ -102,7 +102,8 @@ int attribute_type(const pb::AttributeProto& a) {
       {a.sparse_tensors_size() > 0, pb::AttributeProto::SPARSE_TENSORS},
       {a.type_protos_size() > 0, pb::AttributeProto::TYPE_PROTOS},
   };
-  // UNDEFINED in IR versions before 2, and for enum values that are newer than the proto classes.
+  // UNDEFINED if the model does not set the type, and for enum values that are newer than the proto
+  // classes.
   int type = a.type();
   for (const auto& [set, field_type] : fields) {
     if (!set) continue;
@@ -244,7 +245,7 @@ void declare_container(const ir::Value& value, const pb::TypeProto& type) {
   const char* kind = container_kind(type);
   if (!kind) return;
   ir::ValueType element = value_type(element_of(type));
-  element.symbols.clear();  // symbols agree with every size
+  element.symbols.clear();  // a symbol agrees with every size, so the text has "?" instead
   value.graph().metadata[ir::kDeclaredContainer + value.name()] =
       fmt::format("{} {}", kind, ir::type_string(element));
 }
@@ -366,7 +367,8 @@ void GraphBuilder::build(ir::Graph& graph) {
   Scope scope;
   Context context{.graph = graph, .scope = scope};
   build_graph(*model_.mutable_graph(), context);
-  // It is known only now, after all nodes, that none of them determines the opset.
+  // The added Identity nodes need an opset of ai.onnx. After all nodes, emplace() has an effect
+  // only if the model imports none and no node led to an assumed one.
   constexpr int64_t kIdentityOpset = 13;  // any opset would do
   if (adds_identity_) graph.opsets.emplace("", kIdentityOpset);
 }
@@ -658,8 +660,8 @@ GraphBuilder::Attributes GraphBuilder::read_attributes(pb::NodeProto& proto, Con
                    if (a.name().empty()) fail(ErrorCode::invalid_argument, "it has no name");
                    if (out.contains(a.name()))
                      fail(ErrorCode::invalid_argument, "it is given twice");
-                   // This is the type of an optional that is absent. It is dropped, because no
-                   // tensor has it and attributes of the graph cannot be types.
+                   // This is the type of the element of an absent optional. It is dropped, because
+                   // an absent optional has no tensor and attributes of the IR cannot be types.
                    if (proto.op_type() == "Optional" && a.name() == "type" && a.has_tp()) return;
                    if (a.ref_attr_name().empty()) {
                      out.emplace(a.name(), read_attribute(a, context));

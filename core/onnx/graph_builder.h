@@ -28,11 +28,12 @@ std::string graph_title(const ::onnx::GraphProto& proto);
 // once.
 class GraphBuilder {
  public:
-  // With `strict`, a domain whose opset is not imported is an error.
+  // With `strict`, a domain whose opset is not imported is an error, and so is a function that uses
+  // an operator whose definition differs between the opset of the function and that of the model.
   GraphBuilder(::onnx::ModelProto& model, ExternalFiles& files, bool strict)
       : model_(model), files_(files), strict_(strict), functions_(model) {}
 
-  // `graph` must be empty except for its opsets.
+  // `graph` must have no values and nodes; its opsets must be those that the model imports.
   void build(ir::Graph& graph);
 
  private:
@@ -62,8 +63,8 @@ class GraphBuilder {
     const std::unordered_map<std::string_view, std::string>* result_names = nullptr;
   };
 
-  // The next two functions add to the size of the model, because a short file can describe a large
-  // one. They throw resource_exhausted beyond the limits of limits.h.
+  // The next two functions count what is added to the graph, because a short file can describe a
+  // large graph. They throw resource_exhausted beyond the limits of limits.h.
   void count_nodes(int64_t nodes);
   void count_inlined(int64_t nodes, uint64_t bytes);
   void reserve_names(const ::onnx::GraphProto& proto);
@@ -79,7 +80,8 @@ class GraphBuilder {
   Tensor read_tensor(::onnx::TensorProto& proto);
   Tensor read_sparse(::onnx::SparseTensorProto& proto);
 
-  // The value for a name in `context`; null for "". Throws if it does not exist.
+  // The value for a name in `context`; null for "" and for an argument that the call omits. Throws
+  // invalid_argument if the name does not exist.
   ir::Value* read(std::string_view name, const Context& context) const;
   ir::Value* add_container_input(const ::onnx::ValueInfoProto& input, Context& context);
   // Adds an Identity node that the model does not have, and returns its output.
@@ -91,13 +93,13 @@ class GraphBuilder {
   void check_opset(const std::string& domain, const std::string& op, const Context& context);
   // Returns the opset for a domain that the current function or, outside of functions, the model
   // does not import: that of the model if it imports or already assumes one, else an assumed one.
-  // Throws invalid_argument if there is none, if an assumed one is an error (`strict`), or if a
-  // function does not import ai.onnx.
+  // Throws invalid_argument if there is none, if an assumed one is an error (`strict`), if the
+  // import has a version below 1, or if a function does not import ai.onnx.
   int64_t assume_opset(const std::string& domain, const Context& context);
   // Throws invalid_argument if a type is invalid or contradicts an earlier declaration.
   static void add_type(const ::onnx::ValueInfoProto& info, Types& types);
-  // Gives the output of a node the type that is declared for `name`; other values must have that
-  // type already.
+  // Adds the type that is declared for `name` to that of a node's output. Throws invalid_argument
+  // if the declared type contradicts the type of `value`.
   void apply_type(std::string_view name, ir::Value* value, const Context& context) const;
 
   ::onnx::ModelProto& model_;
@@ -107,7 +109,7 @@ class GraphBuilder {
   bool adds_identity_ = false;
   Functions functions_;
   ir::Graph* root_ = nullptr;
-  // Every name of every graph, and names generated here.
+  // The names of all values of all graphs of the model, and generated names.
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, uint64_t> counters_;
   // The body of a function is read once for each call, but payloads can be moved only once.

@@ -69,7 +69,7 @@ void parse_model(std::span<const std::byte> bytes, const ReadModel& read, pb::Mo
     files.add_cut(SplitModel::tensor_of(split->cuts[i], model), {data[i].bytes, data[i].owner});
 }
 
-// PopEF files are the other kind of file that users have.
+// A user may give a PopEF file instead of the model from which it is compiled.
 void refuse_popef(std::span<const std::byte> bytes) {
   constexpr std::string_view kTag = "PopEF ";
   if (bytes.size() >= kTag.size() && std::memcmp(bytes.data(), kTag.data(), kTag.size()) == 0)
@@ -81,7 +81,7 @@ void refuse_popef(std::span<const std::byte> bytes) {
 
 std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
                                        const ImportOptions& options) {
-  // Its errors contain the path.
+  // The errors of open() contain the path already.
   std::shared_ptr<const MappedFile> file = MappedFile::open(path, !options.copy);
   try {
     ExternalFiles files(path.parent_path(), options.allow_links, options.copy,

@@ -10,10 +10,10 @@
 // * An output of a subgraph that belongs to an outer graph gets an Identity node.
 // * Nodes are in topological order. Doc strings of nodes and values are dropped.
 // * A value that is not a tensor (sequence, optional, map) has an unknown type.
-// * A graph input that is a sequence or an optional of tensors becomes a node poprt.ContainerInput
-//   with these attributes: kind ("sequence", "optional", "optional_sequence"), element (the DType
-//   of the elements), shape (of the elements; absent if the rank is unknown), and position (among
-//   the graph's inputs that are not initializers).
+// * An input of the outermost graph that is a sequence or an optional of tensors becomes a node
+//   poprt.ContainerInput with these attributes: kind ("sequence", "optional", "optional_sequence"),
+//   element (the DType of the elements), shape (of the elements; absent if the rank is unknown),
+//   and position (among the graph's inputs that are not initializers).
 // * A negative dimension becomes unknown. An If without outputs disappears.
 // * For a domain without an opset import, an opset is assumed (onnx/assumed_opset.h), unless
 //   ImportOptions::strict is set.
@@ -43,7 +43,9 @@ struct ImportOptions {
   // Whether the model and the parts of external files that it uses are copied into memory. Then the
   // graph does not depend on the files, and a file that is truncated meanwhile is an error.
   bool copy = false;
-  // Whether a domain whose opset is not imported is an error instead of a warning.
+  // Whether these are errors instead of warnings: a domain whose opset is not imported, and an
+  // operator in a function whose definition differs between the opset of the function and that of
+  // the model.
   bool strict = false;
   // Whether tensors in a file that is missing are zeros, for uses that read only their shapes.
   bool missing_data_is_zero = false;
@@ -52,11 +54,11 @@ struct ImportOptions {
 // Throws not_found for a missing file, permission_denied if a file may not be read,
 // invalid_argument if the file is not an ONNX model or is invalid, data_loss for truncated or
 // inconsistent contents, out_of_range for shapes whose size overflows, unimplemented for features
-// that are not supported, and resource_exhausted beyond the limits of limits.h and for too many
-// open files. The message begins with the path and contains the graph, the node or tensor, and the
-// field. Weights are not copied: tensors refer to memory that the importer or protobuf has filled
-// or, without `copy`, to the mapped external file, which must not be truncated while they live:
-// reading a missing page raises SIGBUS. Thread-safe.
+// that are not supported, and resource_exhausted beyond the limits of limits.h and if too many
+// files are open for the model to be opened. The message begins with the path and contains the
+// graph, the node or tensor, and the field. Weights are not copied: tensors refer to memory that
+// the importer or protobuf has filled or, without `copy`, to the mapped external file, which must
+// not be truncated while they live: reading a missing page raises SIGBUS. Thread-safe.
 std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
                                        const ImportOptions& options = {});
 

@@ -13,11 +13,12 @@ inline constexpr int kMaxMessageDepth = 200;
 inline constexpr int kMaxDepth = 128;
 // Nodes of a model, including those of subgraphs and inlined functions.
 inline constexpr int64_t kMaxNodes = 2'000'000;
-// Limits of inlining model-local functions: number of nodes, and bytes of their attributes. Copies
-// of the attributes of calls count.
+// Limits of inlining model-local functions: number of nodes, and bytes of their messages. Copies of
+// the attributes of calls and default attributes count too.
 inline constexpr int64_t kMaxInlinedNodes = 200'000;
 inline constexpr uint64_t kMaxInlinedBytes = uint64_t{256} << 20;
-// A longer name is cut when inlining derives a new name from it.
+// In bytes. A longer name is cut when a new name is derived from it, for inlining or for a
+// subgraph.
 inline constexpr uint64_t kMaxGeneratedName = 256;
 // Bytes of a sparse tensor in dense form.
 inline constexpr uint64_t kMaxDensifiedBytes = uint64_t{64} << 20;

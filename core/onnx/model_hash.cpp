@@ -23,8 +23,8 @@ namespace pb = ::onnx;
 
 constexpr uint64_t kToTheEnd = ~uint64_t{0};
 
-// Collects the parts of external files that tensors use. The recursion is bounded by protobuf's
-// limit on nesting.
+// Collects the parts of external files that tensors use. parse_message() bounds the recursion,
+// because it limits the nesting of messages.
 class Locations {
  public:
   void graph(const pb::GraphProto& g) {

@@ -90,8 +90,8 @@ std::vector<int> node_order(const google::protobuf::RepeatedPtrField<::onnx::Nod
   }
   if (static_cast<int>(order.size()) == count) return order;
 
-  // Each remaining node depends on another remaining node, so following the dependencies ends in a
-  // cycle.
+  // Each remaining node depends on a remaining node (another one or itself), so following the
+  // dependencies ends in a cycle.
   int at = static_cast<int>(std::find(placed.begin(), placed.end(), false) - placed.begin());
   std::vector<int> seen_at(static_cast<size_t>(count), -1);
   std::vector<std::string_view> walked;

@@ -9,7 +9,7 @@ namespace poprt::onnx {
 
 // Returns indices into `nodes`. The sort is stable, so a sorted list keeps its order. A node reads
 // the outer values that its subgraphs read. Throws invalid_argument if two nodes compute the same
-// value, or if there is a cycle, with its values in the message.
+// value, or if there is a cycle; the message has up to six of its values.
 std::vector<int> node_order(const google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes);
 
 }  // namespace poprt::onnx

@@ -19,7 +19,7 @@ struct OperatorDoc {
 };
 
 // The definition for `opset`, or the newest one if `opset` is not positive. nullopt for operators
-// that ONNX does not define, such as those of com.microsoft.
+// that ONNX does not define at `opset`, such as all of com.microsoft.
 std::optional<OperatorDoc> operator_doc(std::string_view domain, std::string_view name,
                                         int64_t opset);
 

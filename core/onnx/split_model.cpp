@@ -23,8 +23,9 @@ constexpr uint64_t kGraphNode = 1 << 3 | 2, kGraphInitializer = 5 << 3 | 2;
 constexpr uint64_t kNodeAttribute = 5 << 3 | 2, kAttributeTensor = 5 << 3 | 2;
 constexpr uint64_t kTensorRawData = 9 << 3 | 2;
 
-// Copies messages without the data that it cuts. Each function appends the contents of one message,
-// the bytes [begin, end) of the model, and returns false if the model should not be split.
+// Copies messages without the data that it cuts. Each function add_model() to add_tensor() appends
+// the contents of one message, the bytes [begin, end) of the model, and returns false if the model
+// should not be split.
 class ModelSplitter {
  public:
   explicit ModelSplitter(std::span<const std::byte> model) : model_(model) {}

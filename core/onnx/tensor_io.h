@@ -20,8 +20,8 @@ Tensor read_tensor_pb(const std::filesystem::path& path, std::string* name = nul
 // unimplemented for a sequence of other values.
 std::vector<Tensor> read_tensors_pb(const std::filesystem::path& path);
 
-// Writes one tensor. Throws like export_file, and resource_exhausted for a tensor of more than
-// 2 GiB.
+// Writes one tensor. Throws like export_file, and resource_exhausted if the file would have 2 GiB
+// or more.
 void write_tensor_pb(const std::filesystem::path& path, const std::string& name,
                      const Tensor& tensor);
 

@@ -20,8 +20,8 @@ Tensor take_tensor(::onnx::TensorProto& proto, ExternalFiles& files);
 // byte.
 Tensor take_sparse_tensor(::onnx::SparseTensorProto& proto, ExternalFiles& files);
 
-// The name, the type, the dimensions and the values of a string tensor: everything except the
-// bytes, which belong in raw_data or in an external file.
+// Returns a message with the name, the type and the dimensions, and for a string tensor also the
+// values. The bytes of other tensors belong in raw_data or in an external file.
 ::onnx::TensorProto tensor_header(const std::string& name, const Tensor& tensor);
 
 // The complete message, with a copy of the bytes.

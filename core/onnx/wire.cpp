@@ -79,7 +79,7 @@ void check_message(std::span<const std::byte> bytes, KnownTags known, std::strin
 void parse_message(std::span<const std::byte> bytes, KnownTags known, std::string_view what,
                    google::protobuf::MessageLite& message) {
   check_message(bytes, known, what);
-  // Otherwise protobuf writes to stderr.
+  // Without this object, protobuf writes its errors to stderr.
   const google::protobuf::LogSilencer silence;
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
                                             static_cast<int>(bytes.size()));

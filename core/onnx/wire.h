@@ -15,7 +15,7 @@ class MessageLite;
 namespace poprt::onnx {
 
 // Reads a varint of at most ten bytes at position `at` (protobuf encoding, "Base 128 Varints") and
-// moves `at` to its end. Returns nullopt if it does not end within the bytes.
+// moves `at` to its end. Returns nullopt if it does not end within ten bytes or within `bytes`.
 std::optional<uint64_t> read_varint(std::span<const std::byte> bytes, size_t& at);
 
 // The top-level fields with which a message may begin, as (number << 3 | wire type). They
