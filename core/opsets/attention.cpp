@@ -1,5 +1,5 @@
-// Decomposes Attention and RotaryEmbedding. ops/attention.cpp and kernels/rotary_embedding.cpp
-// document what they compute.
+// Decomposes Attention and RotaryEmbedding. ops/attention.cpp documents the inputs and outputs of
+// Attention, and kernels/calls/rotary_embedding.h documents the rotation.
 #include <cmath>
 #include <limits>
 
@@ -122,7 +122,7 @@ class AttentionParts {
     if (r_.has(3)) {
       Value* mask = r_.in(3);
       const Shape shape = r_.shape_of(mask);
-      if (shape.back() < keys_) {  // keys beyond its end are masked
+      if (shape.back() < keys_) {  // keys beyond the end of the mask are hidden
         std::vector<int64_t> pads(2 * shape.size(), 0);
         pads.back() = keys_ - shape.back();
         const bool choice = mask->dtype() == DType::boolean;

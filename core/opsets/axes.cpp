@@ -19,7 +19,7 @@ void to_attribute(Rewriter& r, size_t index, std::string_view attribute) {
 }
 
 // Returns attribute `axis`, counted from the first dimension. Each rule passes the default of its
-// opset, because a node that is between two opsets has no definition with an axis map.
+// opset as `fallback`, because the definition of a partly converted node cannot be looked up.
 int64_t axis_of(const Rewriter& r, int64_t fallback) {
   const int64_t rank = r.rank(0);
   const int64_t axis = r.at.int_attr("axis", fallback);
@@ -190,7 +190,7 @@ void without_select_last_index(Rewriter& r) {
   const bool last = r.at.int_attr("select_last_index", 0) != 0;
   r.drop("select_last_index");
   if (!last) return;
-  // The first element of the reversed axis.
+  // The last extreme of an axis is the first one of the reversed axis.
   const int64_t axis = axis_of(r, 0);
   const int64_t length = r.in(0)->shape()[static_cast<size_t>(axis)];
   if (length < 0) r.reject("the length of the axis must be known for select_last_index");

@@ -80,7 +80,8 @@ class Converter {
       const bool unchanged = n->domain == kUnchanged;
       if (!unchanged && n->domain != kConverted) continue;
       n->domain.clear();
-      // Types that were invalid in the original model are not checked.
+      // The types of unchanged nodes are not checked: if they are invalid, they are so in the
+      // original model.
       if (!unchanged) check(*n);
     }
   }
@@ -141,7 +142,7 @@ class Converter {
     try {
       change(r);
     } catch (const Error& e) {
-      // The older form needs a shape or a constant that the model does not have.
+      // The change needs a shape or a constant that the model does not have.
       if (e.code() != ErrorCode::failed_precondition) throw;
       std::string_view why = e.message();
       if (const std::string place = n.describe() + ": "; why.starts_with(place))
@@ -173,7 +174,9 @@ class Converter {
     }
   }
 
-  // Replaces a node that depends only on constants. Returns false if it does not.
+  // Computes a node from constants and replaces it by the results. Returns false, without a change,
+  // if an input is not constant, an output has an unknown shape or is too large, or the operator is
+  // not pure or uses text.
   static bool fold(Node& n) {
     const ops::OpDef* op = ops::find_op(n.domain, n.op_type, n.opset());
     if (!op || !op->pure || op->facts.text) return false;

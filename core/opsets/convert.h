@@ -2,7 +2,7 @@
 //
 // Every node is converted from its opset to the target, one definition at a time. A row of the
 // table (opsets/table.cpp) describes the change between two definitions of an operator, and the
-// replacement of an operator that the target does not have. Example, opset 18 to 11:
+// replacement of an operator that the target does not have. Example, opset 20 to 11:
 //
 //   ReduceMean(x, axes)      18: axes become an attribute
 //   Gelu(x)                  20: Mul(Mul(x, Add(Erf(Div(x, 1.414...)), 1)), 0.5)
@@ -27,12 +27,12 @@ inline constexpr int64_t kOldestSource = 7, kOldestTarget = 11, kNewest = ir::kN
 inline constexpr int64_t kDefaultTarget = 11;
 
 // Rewrites the graph and its subgraphs in place. Types should be inferred first, because some
-// conversions need a shape or a constant. Has no effect if the graph has no node of ai.onnx. Throws
-// invalid_argument if the target is not from 11 to kNewest. Throws unimplemented if the opset of
+// conversions need a shape or a constant. Throws invalid_argument if the target is not from 11 to
+// kNewest. Has no effect if the graph has no node of ai.onnx. Throws unimplemented if the opset of
 // the graph is not from 7 to kNewest, and if a node cannot be converted, with the node, the
-// operator, both opsets and the reason in the message; the graph is then partly converted, so
-// callers pass a clone. With `faithful`, an operator whose replacement compiles to a slower program
-// is also an error.
+// operator, both opsets and the reason in the message; the graph is then partly converted, so a
+// caller that goes on with the original passes a clone. With `faithful`, an operator whose
+// replacement compiles to a slower program is also an error.
 void convert(ir::Graph& graph, int64_t target, bool faithful = false);
 
 // Converts to `wanted`. If an operator does not allow that, converts to the lowest higher opset

@@ -159,7 +159,8 @@ void group_norm_to_parts(Rewriter& r) {
 }
 
 // Opset 18 has one scale and bias per group. A node with several channels per group, which may have
-// different scales, is decomposed instead.
+// different scales, is decomposed instead, and so is every node if the target is older than opset
+// 18.
 void group_norm_to_groups(Rewriter& r) {
   if (r.target() < 18 || r.shape(0)[1] != groups_of(r)) return group_norm_to_parts(r);
   r.drop("stash_type");

@@ -38,14 +38,15 @@ class Rewriter : public Expansion {
   // The only element of a constant. Fails if it has another number of elements; `role` describes
   // it in the message.
   double only_number(const Tensor& constant, std::string_view role) const;
-  // Fails if a tensor of this shape is too large to be computed during the conversion.
+  // Fails if a dimension is unknown, or if a tensor of this shape is too large to be computed
+  // during the conversion.
   void check_constant_size(std::span<const int64_t> shape) const;
 
   // -- Changes in place -------------------------------------------------------------------------
   void drop(std::string_view attribute);
-  // Returns an attribute and removes it from the node.
+  // Returns an attribute and removes it from the node; nullopt if the node does not have it.
   std::optional<std::vector<int64_t>> take_ints(std::string_view attribute);
-  // Removes all inputs except the first `count`.
+  // Removes all inputs except the first `count`, and erases the constants that have no reader then.
   void keep_inputs(size_t count);
   // Adds a copy of the node before it, with other inputs, without some attributes and with the
   // attributes `more`, of the newest opset and with inferred types.

@@ -72,7 +72,9 @@ void relu_of_integers(Rewriter& r);
 void pow_of_one_type(Rewriter& r);
 void bernoulli_to_parts(Rewriter& r);
 void range_without_stash(Rewriter& r);
-// Computes in a wider type if the older definition does not have the type of input 0.
+// Both compute in a wider type if the older definition does not have the type of input 0: widen()
+// computes f16 in f32, and bool and integers of 8 or 16 bits in s32; widen_to_float() computes
+// 8-bit integers in f32.
 void widen(Rewriter& r);
 void widen_to_float(Rewriter& r);
 

@@ -2,9 +2,10 @@
 //
 // A definition without a row differs from the previous one only in its element types, which are
 // checked at the end (opsets/types.h), or in attributes that it adds. A conversion to an older
-// opset drops such an attribute if its value means the older behaviour, and fails otherwise. The
-// row of an operator's first definition describes its replacement in older opsets. Without such a
-// row, or without a function in it, the operator must be computable from constants.
+// opset drops such an attribute if its value means the older behaviour, and fails otherwise. A row
+// without functions only adds text to the documentation. The row of an operator's first definition
+// describes its replacement in older opsets. Without such a row, or without a function in it, the
+// operator must be computable from constants.
 #include <algorithm>
 
 #include "ir/schemas.h"

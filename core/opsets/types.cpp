@@ -44,7 +44,8 @@ std::array<uint64_t, 128> make_masks() {
   return masks;
 }
 
-// `word` has a letter for each position. A + at its end means that the last letter is for a list.
+// `word` has the letter of a set for each position. A + at its end means that the last letter is
+// also for all further positions.
 bool allows(std::string_view word, size_t i, DType dtype) {
   static const std::array<uint64_t, 128> masks = make_masks();
   const bool list = word.ends_with('+');
