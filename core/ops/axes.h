@@ -108,9 +108,9 @@ bool is_uniform(const AxisMap& map, OutputAxis axis);
 // Whether the output depends on the values of the input.
 bool depends(const AxisMap& map, size_t input, size_t output = 0);
 
-// Like carried(), if no axis of another input leads there: each place of the axis of the output
-// is computed from the same place of this input and from all of the other inputs. Axis 0 of the
-// images of a convolution is such an axis.
+// Like carried(), if no axis of another input leads there (one of size 1 that is broadcast does not
+// count): each place of the axis of the output is computed from the same place of this input and
+// from all of the other inputs. Axis 0 of the images of a convolution is such an axis.
 std::optional<size_t> carried_exclusively(const AxisMap& map, InputAxis from, size_t output = 0);
 
 // The interface of the hook. Axes are counted from 0 and must exist; statements about an absent

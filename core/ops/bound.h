@@ -70,8 +70,8 @@ bool is_linear_in(const ir::Value* size, const ir::Value* of);
 enum class Extremum : uint8_t { least, most };
 std::optional<Extremum> extremum_of(const ir::Node& where);
 
-// An upper bound of an integer of one element that the model limits by Min with a constant, or
-// nothing.
+// An upper bound of an integer of one element: a constant, or the limit that Min or Where with
+// constants sets. Nothing if none is known.
 std::optional<int64_t> upper_limit(const ir::Value* v);
 
 // The difference between two values: `by` is subtracted if `down`, otherwise added.
@@ -131,7 +131,7 @@ class BoundContext {
     return filled(item, build.constant(filling));
   }
   ir::Value* zero_filled(const Item& item);
-  // Resizes the tensor to `bound` places along its sized axis.
+  // The tensor with `bound` places along its sized axis: its end is cut off, or zeros are appended.
   ir::Value* with_bound(const Item& x, int64_t bound);
   // Gathers places `index` along the sized axis.
   ir::Value* gathered(const Item& x, ir::Value* index) {
@@ -149,7 +149,8 @@ class BoundContext {
   // Makes an axis of input i that has no places one place long, so that padding of indices, which
   // is 0, has a place.
   void ensure_place(size_t i, size_t axis);
-  // Flattens x up to its sized axis to rows, and moves the real rows to the front.
+  // Reshapes x to [rows, elements], where a row is one place of the sized axis, and moves the real
+  // rows to the front.
   Item compacted(const Item& x);
 
   // -- Sizes that broadcast ---------------------------------------------------------------------

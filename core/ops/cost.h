@@ -1,6 +1,7 @@
 // The interface of the hook OpDef::cost: what an operator costs on the chip. The hook appends
 // supersteps (ipu/lowering.h). It reads shapes, types and attributes, and never the value of a
-// tensor, except for constant inputs that decide shapes.
+// tensor, except for constant inputs that decide shapes and constant numbers that select a cheaper
+// operation, such as the exponent 2 of Pow.
 #pragma once
 
 #include <cstdint>

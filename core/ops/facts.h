@@ -154,7 +154,7 @@ struct Facts {
   // It rounds floats to a few values at a distance that a scale decides.
   bool quantizes = false;
 
-  // Inputs whose values are extents of a result.
+  // Inputs whose values decide the shape of a result.
   uint32_t shape_inputs = 0;
   // Those of shape_inputs that may be increased: a longer result starts with the same elements as a
   // shorter one.
@@ -185,7 +185,7 @@ struct Facts {
   // The subgraph runs in rounds. Its inputs are the number of the round, a condition, and the
   // states. Its outputs are the condition, the states, and the parts of the scan outputs.
   bool runs_rounds = false;
-  // How often the subgraphs run, if that is known; null: once.
+  // How often the subgraphs run, or 1 if that is unknown; null: once.
   int64_t (*repeats)(const ir::Node& node) = nullptr;
   Marker marker = Marker::none;
   ElementSource source = ElementSource::none;

@@ -213,7 +213,8 @@ struct OpDef {
 
 inline constexpr std::string_view kStateAttribute = "poprt_state";
 
-// The definition that covers (domain, name, opset), or null. "ai.onnx" is the same domain as "".
+// The definition that covers (domain, name, opset), or null. "ai.onnx" and ir::kNewestDomain are
+// the same domain as "".
 const OpDef* find_op(std::string_view domain, std::string_view name, int64_t opset);
 // The same for a node; throws unimplemented with node, operator, opset and the supported opsets.
 const OpDef& op_of(const ir::Node& node);

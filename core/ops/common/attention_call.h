@@ -56,8 +56,8 @@ inline Shape mask_shape(const ir::Node& node, size_t input, const Shape& scores)
   return shape;
 }
 
-// Reads input `input`, a mask of numbers or of bool that broadcasts to [batch, q_heads, queries,
-// keys]. Sets the fields of the mask in `call`, whose sizes are set. Returns kNone without a mask.
+// Reads input `input`, a mask of numbers or of bool (mask_shape()). Sets the fields of the mask in
+// `call`, whose sizes are set. Returns kNone without a mask.
 inline LowerContext::BufferId attention_mask(LowerContext& ctx, size_t input, DType type,
                                              calls::AttentionGeneric& call) {
   if (!ctx.has(input)) return LowerContext::kNone;

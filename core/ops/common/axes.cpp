@@ -468,7 +468,8 @@ int64_t period(const AxisLink& l, int64_t from_places, int64_t to_places) {
   return once ? kNoRepeat : l.extent;
 }
 
-// The canonical form of a link, in which equivalent links are equal.
+// The canonical form of a link, in which equivalent links are equal. Nothing if the link relates
+// every place to every place.
 std::optional<AxisLink> canonical_link(AxisLink l, int64_t from_places, int64_t to_places) {
   l.extent = period(l, from_places, to_places);
   const bool plain = l.input_block == 1 && l.output_block == 1 && l.shift == 0;

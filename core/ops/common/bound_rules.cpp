@@ -137,7 +137,7 @@ BoundResult bound_reduced(BoundContext& ctx, std::vector<int64_t> axes, const Te
 }
 
 // If an element of `to` is the size of x itself, the result keeps the sized axis of x there
-// (`kept`), and at most one extent next to it may be unknown.
+// (`kept`), and at most one other extent may be unknown.
 BoundResult bound_reshape(BoundContext& ctx, const Item& x, std::vector<Extent> to) {
   const Shape& from = x.value->shape();
   const int64_t outer = partial_product(from, 0, x.axis), bound = from[x.axis];

@@ -11,7 +11,7 @@
 
 namespace poprt::ops {
 
-// Type inference of Cast and CastLike checks attribute round_mode.
+// Throws invalid_argument if attribute round_mode of a Cast or CastLike is unknown.
 inline void check_round_mode(InferContext& ctx) {
   const std::string mode = ctx.node.string_attr("round_mode", "up");
   if (mode != "up" && mode != "down" && mode != "nearest")

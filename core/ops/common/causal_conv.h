@@ -30,7 +30,8 @@ inline ir::Value* activated(Expansion& e, const CausalConv& c, ir::Value* y) {
   return c.silu ? e.add("Mul", {y, e.add("Sigmoid", {y})}) : y;
 }
 
-// The convolution of [B,C,past + L] without padding, with input 2 as bias if it is present.
+// The convolution of [B,C,past + L] without padding, with input 2 as bias if it is present,
+// followed by the activation.
 inline ir::Value* convolved(Expansion& e, const CausalConv& c, ir::Value* x) {
   ir::Value* y = e.newest("Conv", {x, e.in(1), e.in_or_null(2)},
                           {{"group", c.channels},

@@ -7,7 +7,8 @@
 
 namespace poprt::ops {
 
-// Writes `values`, rounded to the type of output i (any number type of whole bytes).
+// Writes `values`, converted by scalar_tensor() to the type of output i (any number type of whole
+// bytes).
 void emit_constant(LowerContext& ctx, size_t i, std::span<const double> values);
 
 }  // namespace poprt::ops

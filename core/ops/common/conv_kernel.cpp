@@ -140,8 +140,8 @@ double winograd_ns(const ConvProblem& p, int64_t tile) {
   // Transforms of a tile of 16 channels (the mean of inputs and outputs), and of the weights of an
   // input channel and 16 output channels.
   const double tile_ns = tile == 2 ? 20 : 65, weights_ns = tile == 2 ? 20 : 42;
-  // A task transforms the weights for 8 to 168 tiles (conv_winograd.cpp). The model assumes this
-  // number.
+  // A task transforms the weights for 8 to 168 tiles (conv_winograd.cpp). The model assumes
+  // kTilesOfTask.
   constexpr double kTilesOfTask = 128;
   // The taps of the depth are summed like input channels.
   const int64_t depth = p.axes[0].kernel;

@@ -20,12 +20,14 @@ enum class ElementwiseTypes { any, numeric, floating, integer, logical };
 void infer_elementwise(InferContext& ctx, ElementwiseTypes types, bool gives_bool,
                        bool mixed = false);
 
-// Emits kernel `elementwise` for float operands, `elementwise_generic` and `cast` for other types.
+// Emits kernel `elementwise` for f32, f16 and bf16, and `elementwise_generic` and `cast` for other
+// types.
 void lower_elementwise(LowerContext& ctx);
 
-// Emits `program`; `operands` are its inputs followed by its outputs. f64 and integers are computed
-// exactly, by an instruction of `elementwise_generic` for each step; all other types by
-// `elementwise`. A condition of `where` must be a result of an operation that returns bool.
+// Emits `program`; `operands` are its inputs followed by its outputs. f64, bool and integers of
+// whole bytes are computed exactly, by an instruction of `elementwise_generic` for each step; all
+// other types by `elementwise`. A condition of `where` must be a result of an operation that
+// returns bool.
 void emit_program(LowerContext& ctx, const ElementwiseProgram& program,
                   std::span<const LowerContext::BufferId> operands, DType type);
 

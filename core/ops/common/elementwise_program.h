@@ -19,7 +19,7 @@
 //
 // Every output must have the full broadcast shape, and the program must be within the limits in
 // kernels/common/elementwise.h (see fits()). append_elementwise() appends at most kMaxStepsPerNode
-// steps.
+// steps, or one for each input of a variadic operator.
 #pragma once
 
 #include <cstdint>
@@ -106,10 +106,11 @@ ElementwiseValue append_cast(ElementwiseProgram& program, const ir::Node& node,
 std::optional<float> scalar_constant(const ir::Value* value);
 
 // Whether a program can express the node. Types must be known, inputs f32, f16, bf16 or bool (also
-// integers for Cast to float and exponents of Pow) and outputs f32, f16, bf16 or bool. Only one
-// output may be read, and the legacy axis attribute must be absent. QuantizeLinear and
-// DequantizeLinear of bytes with one constant scale and zero point are supported, too; a
-// QuantizeLinear must be the last step of its program, because only the store saturates.
+// s8, u8, s32 and s64 for Cast to float and for exponents of Pow) and outputs f32, f16, bf16 or
+// bool. Only one output may be read. Excluded are Identity, Cast with saturate = 0, and below opset
+// 7 PRelu and nodes with attribute `broadcast`. QuantizeLinear and DequantizeLinear of bytes with
+// one constant scale and zero point are supported, too; a QuantizeLinear must be the last step of
+// its program, because only the store saturates.
 bool is_fusable_elementwise(const ir::Node& node);
 
 // The largest number of steps of one ordinary node (a variadic operator has as many as inputs).

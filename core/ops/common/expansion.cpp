@@ -234,7 +234,7 @@ bool expand_node(Node& node) {
     const auto it = e.results_.find(i);
     if (it == e.results_.end()) e.fail_unsupported("output {} is not supported", i);
     Value* to = it->second;
-    // A graph output needs a producer that produces no other graph output.
+    // A graph output must be computed by a node and must not be another graph output too.
     if (graph.is_output(node.output(i)) && (!to->producer() || graph.is_output(to)))
       to = e.add("Identity", {to});
     graph.replace_all_uses(node.output(i), to);

@@ -119,7 +119,7 @@ class Expansion {
   std::map<size_t, Value*> results_;
 };
 
-// Whether the operator is defined by POPRT_EXPANSION.
+// Whether the operator has an expansion.
 bool expands(const OpDef& op);
 // Runs the expansion of the operator and erases the node. Returns false if the operator has none.
 // Errors name the node.
@@ -134,8 +134,8 @@ std::unique_ptr<ir::Graph> isolate(const ir::Node& node, std::span<ir::Value* co
 // `infer` of every operator with an expansion.
 void infer_by_expansion(InferContext& ctx);
 
-// `lower` of every operator with an expansion. Only expand_node calls it; it creates nodes instead
-// of instructions.
+// The argument of `lower` of an operator with an expansion. Only expand_node() creates it. `lower`
+// then adds nodes through it instead of emitting instructions.
 class ExpandContext final : public LowerContext {
  public:
   ExpandContext(Expansion& e, program::Builder& b) : LowerContext(e.node, b), expansion(e) {}

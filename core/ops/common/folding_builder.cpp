@@ -24,8 +24,8 @@ using ir::Value;
 
 namespace {
 
-constexpr uint64_t kLargeConstant = 1 << 20;        // bytes of a folded result
-constexpr uint64_t kLargeInBody = 1 << 16;          // the same in a body that may run many times
+constexpr uint64_t kLargeConstant = 1 << 20;        // bytes of a result, or twice its inputs
+constexpr uint64_t kLargeInBody = 1 << 16;          // bytes of results or inputs in a repeated body
 constexpr uint64_t kMaxFolded = uint64_t{1} << 31;  // bytes of all folded results
 
 }  // namespace

@@ -91,16 +91,17 @@ class FoldingBuilder {
   // The same for an operator of ai.onnx in its newest version (ir/newest.h).
   ir::Value* newest(const std::string& op, std::initializer_list<ir::Value*> inputs,
                     Attributes attributes = {});
-  // Returns a node that the target already has for the same inputs, or adds one, so that equal
-  // sizes are one value. size_of() uses it for arithmetic with sizes.
+  // Returns the result of a node that find_or_make() has added to the target for the same inputs,
+  // or of a new one, so that equal sizes are one value. size_of() uses it for arithmetic with
+  // sizes.
   ir::Value* find_or_make(const std::string& op, const std::string& domain,
                           std::initializer_list<ir::Value*> inputs);
   ir::Value* size_of(const std::string& op, ir::Value* a, ir::Value* b);
   // Forgets the nodes that find_or_make() added to the target, because they are erased.
   void forget_made() { shared_nodes_.erase(target_); }
 
-  // Infers a node of the target. If its inputs are constant, computes the results and erases the
-  // node. Returns the values that replace its outputs.
+  // Infers a node of the target. If its inputs are constant and its results are not too large,
+  // computes the results and erases the node. Returns the values that replace its outputs.
   std::vector<ir::Value*> finish(ir::Node* n);
   void count_folded(uint64_t bytes);
 

@@ -14,7 +14,7 @@ struct FusedActivation {
   float a = 0, b = 0;
 };
 
-// Parses the name of a kernels::Activation: "relu", "gelu_erf" ...; "" is none.
+// Parses the name of a kernels::Activation: "relu", "gelu_erf" ...; "" and "none" are none.
 std::optional<kernels::Activation> activation_from_name(std::string_view name);
 std::string_view activation_name(kernels::Activation activation);
 

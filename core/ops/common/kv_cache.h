@@ -7,7 +7,7 @@ namespace poprt::ops {
 
 // Inputs: step s32, x [..., step_len, ...]. The result is the last max_len places along
 // sequence_axis, newest first. Step 0 starts with zeros. `caches` caches are used in turn, one for
-// each step. With attribute fp8 they are stored as F143 with scale 1.
+// each step. With attribute fp8, their elements are divided by 2 (scale 1) and stored as F143.
 inline void expand_kv_cache(Expansion& e, int64_t default_axis, int64_t caches) {
   const Shape x = e.shape(1);
   const auto rank = static_cast<int64_t>(x.size());

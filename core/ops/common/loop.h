@@ -8,8 +8,9 @@
 
 namespace poprt::ops {
 
-// Whether the node may run fewer rounds than its trip count. It may not if its first condition is a
-// constant `true` and its body passes the condition through, or sets it to a constant `true`.
+// Whether the node may run fewer rounds than its trip count. It may not if its first condition is
+// absent or a constant `true`, and its body passes the condition through, or sets it to a constant
+// `true`.
 bool may_end_early(const ir::Node& loop);
 
 // Infers the types of the final states and of the scan outputs, [rounds, ...]. The number of rounds

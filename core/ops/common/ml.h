@@ -13,8 +13,8 @@ ir::Value* reals(Expansion& e, const std::vector<float>& values, const Shape& sh
 // Applies attribute post_transform to `scores` [rows, classes].
 ir::Value* transformed(Expansion& e, ir::Value* scores);
 
-// The kernel function of an SVM (kernel_type and kernel_params) as [rows, vectors], of a matrix
-// [rows, features] and `vectors` support vectors.
+// The kernel function of an SVM (kernel_type and kernel_params) as [rows, count], of x [rows,
+// features] and the `count` support vectors in `vectors`.
 ir::Value* svm_kernel(Expansion& e, ir::Value* x, const std::vector<float>& vectors, int64_t count);
 
 }  // namespace poprt::ops

@@ -33,7 +33,8 @@ std::optional<kernels::isa::NarrowFormat> narrow_format(DType dtype);
 // Whether a kernel reads integers of this type in blocks of `block` values of k (0: all of K).
 bool is_narrow_block(DType dtype, int64_t block);
 
-// f32 weights in the narrowest type that represents them exactly; of an 8-bit float, times `scale`.
+// f32 weights in the narrowest type that represents them exactly. If this is an 8-bit float, the
+// weights are `values` times `scale`.
 struct NarrowNumbers {
   Tensor values;
   float scale = 1;

@@ -1,8 +1,9 @@
 // Hashes of n-grams of tokens: NGramHashMapping and VarlenNGramHashMapping of com.microsoft.
 //
 // For n = 2 .. max_ngram_size, the tokens t, t - 1, .. t - n + 1 times multipliers are combined by
-// exclusive or; each head takes the result modulo its size. A boundary in front of position p hides
-// all earlier tokens from position p and later ones.
+// exclusive or; each head takes the result modulo its size and adds its offset, if there are
+// offsets. A boundary in front of position p hides all earlier tokens from position p and later
+// ones.
 #pragma once
 
 #include <functional>

@@ -132,7 +132,8 @@ bool accepts(const OpDef& op, const Trial& trial, DType type, std::vector<std::s
   return false;
 }
 
-// Without it, every error in a trial would start the trials of all operators in an expansion.
+// Set by NoExplanations. Without this flag, every error in a trial would start the trials of all
+// operators in an expansion.
 thread_local bool no_explanations = false;
 
 // Whether the hot loops of the kernel are compiled for each instruction set (core/kernels/isa), or
@@ -301,7 +302,8 @@ void rethrow_explained(const Error& error, const ir::Node& node) {
   const std::string supported =
       fmt::format("supported from {}{}{}", opset_range(*op), s.types.empty() ? "" : " for ",
                   s.types.empty() ? "" : type_list(s.types));
-  // Otherwise the node contradicts its definition in every opset, unless poprt checks it wrongly.
+  // If no support is missing, the node contradicts its definition in every opset, unless poprt
+  // checks it wrongly.
   text += missing ? fmt::format("; {} (here opset {}) is {}; to request more, {}", node.op_type,
                                 node.opset(), supported, kAsk)
                   : fmt::format("; {} (here opset {}, {}): if ONNX allows this, {}", node.op_type,

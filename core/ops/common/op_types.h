@@ -13,7 +13,7 @@
 namespace poprt::ops {
 
 enum class Implementation {
-  fast,           // every kernel of the f32 trial has a build for each instruction set, or copies
+  fast,           // the kernels of the first accepted trial are built for each ISA, or copy
   reference,      // some kernel is plain C++
   decomposition,  // other operators
   view,           // no code: the same bytes with another shape

@@ -5,8 +5,8 @@
 
 namespace poprt::ops {
 
-// Whether a QLinearConv of ai.onnx (or, if `last`, of poprt) has an image as x, and constants that
-// poprt.QLinearConv supports as its other inputs.
+// Whether a QLinearConv of ai.onnx (or, if `last`, of poprt) has one to three spatial dimensions,
+// and inputs other than x and a residual that are constants which poprt.QLinearConv supports.
 bool channels_last_conv_fits(const ir::Node& node, bool last);
 
 }  // namespace poprt::ops

@@ -21,9 +21,10 @@ struct RecurrentOp {
 
 void infer_recurrent(InferContext& ctx, const RecurrentOp& op);
 
-// For f32, emits x * W + b for the whole sequence as one product, followed by one recurrent kernel
-// for each direction. Constant weights are packed at compile time, others by strided copies at run
-// time. For f64, emits one kernel recurrent_generic.
+// For f32, emits x * W for the whole sequence as one product (plus the bias if W and B are
+// constant), followed by one recurrent kernel for each direction. Constant weights are packed at
+// compile time, and R that is not constant by strided copies at run time. For f64, emits one kernel
+// recurrent_generic.
 void lower_recurrent(LowerContext& ctx, const RecurrentOp& op);
 // The batch and the directions are carried; steps and units are mixed.
 void axes_of_recurrent(AxesContext& ctx);

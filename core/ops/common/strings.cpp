@@ -438,7 +438,7 @@ Tensor full_match(const ir::Node& n, std::span<const Tensor> inputs) {
 
 // -- Movement -----------------------------------------------------------------------------------
 
-// Whether the outputs of an operator that only moves or compares elements are strings.
+// The outputs of an operator on strings that only moves or compares elements that are strings, too.
 enum class StringOutputs { first, all, none };
 const std::map<std::string_view, StringOutputs>& moving_operators() {
   static const std::map<std::string_view, StringOutputs> kMovingOperators = {

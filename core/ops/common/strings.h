@@ -9,8 +9,8 @@
 
 namespace poprt::ops {
 
-// Whether the node reads or produces strings according to the types of its inputs (including a Cast
-// to string).
+// Whether a node of ai.onnx reads or produces strings according to the types of its inputs
+// (including a Cast to string).
 bool is_about_strings(const ir::Node& node, std::span<const Tensor> inputs);
 
 // The results of such a node for constant inputs (undefined tensors for omitted ones): Cast,

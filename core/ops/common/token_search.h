@@ -83,7 +83,7 @@ class TokenSearch {
   std::vector<Value*> call(const Body& body, const std::vector<Value*>& inputs);
   Value* take_logits(const Body& body, std::vector<Value*> results);
   Value* empty_cache(const Body& body, size_t input, int64_t rows) const;
-  // Repeats for all beams the values that are the same in all rounds except the first.
+  // Repeats for all beams the values that stay the same after round 0.
   void spread_over_beams();
   Value* per_beam(Value* v, int64_t axis);
 

@@ -17,7 +17,7 @@ struct Window {
   size_t rank() const { return kernel.size(); }
   int64_t extent(size_t d) const { return (kernel[d] - 1) * dilations[d] + 1; }
   // The size of the output for an input of size `in`; kUnknownDim if `in` is kUnknownDim. A pooling
-  // with ceil_mode drops a last window that would start in the padding.
+  // with ceil_mode drops a last window that would start in the padding at the end.
   int64_t out(size_t d, int64_t in) const;
 };
 

@@ -1,4 +1,4 @@
-// Affects only where or whether the chip keeps a tensor, so it returns its input.
+// Detach stops gradients in training, so an inference returns the input.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_detach_op {
