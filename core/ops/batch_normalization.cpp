@@ -16,7 +16,7 @@
 namespace poprt::ops::batch_normalization_op {
 namespace {
 
-// Without `spatial`, every element of an image has its own mean and variance.
+// With spatial = 0, every element of an image has its own mean and variance.
 bool is_spatial(const ir::Node& node) {
   return node.opset() >= 9 || node.int_attr("spatial", 1) != 0;
 }

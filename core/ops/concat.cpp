@@ -7,7 +7,7 @@ namespace poprt::ops::concat_op {
 namespace {
 
 int64_t axis_attr(const ir::Node& node) {
-  // Opset 1 has a default of 1; later opsets require the attribute.
+  // Below opset 4 the default is 1; infer() requires the attribute in later opsets.
   return node.int_attr("axis", 1);
 }
 

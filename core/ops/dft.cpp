@@ -1,5 +1,5 @@
-// Inputs: input [..., parts], dft_length?, axis. The axis is an input from opset 20 on (default -2)
-// and an attribute before (default 1). `onesided` keeps length / 2 + 1 results; together with
+// Inputs: input [..., parts], dft_length?, axis?. The axis is an input from opset 20 on (default
+// -2) and an attribute before (default 1). `onesided` keeps length / 2 + 1 results; together with
 // `inverse`, the input has that many values and the result is real.
 #include "kernels/calls/dft.h"
 #include "ops/common/as_f32.h"

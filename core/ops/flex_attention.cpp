@@ -13,8 +13,8 @@ void infer(InferContext& ctx) {
     ctx.out(0, q.dtype, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]});
 }
 
-// Y = prob_mod(Softmax(score_mod(scale Q K^T))) V. The computation between the two modifiers uses
-// softmax_precision. Groups of Q heads share K and V heads.
+// Y = prob_mod(Softmax(score_mod(scale Q K^T))) V. The inputs are converted to softmax_precision,
+// in which everything is computed. Groups of Q heads share K and V heads.
 void resolve(ResolveContext& ctx) {
   const ir::Node& n = ctx.node;
   const Items in = ctx.actual();

@@ -11,8 +11,8 @@
 namespace poprt::ops::pad_op {
 namespace {
 
-// Each padded axis has an index map (emit_map_axes). If the maps have more entries than this in
-// total, a fill and a copy replace them.
+// Each padded axis has an index map (emit_map_axes). If the maps of mode constant have more entries
+// than this in total, a fill and a copy replace them.
 constexpr int64_t kLongestMaps = 1 << 14;
 
 struct Pads {
@@ -54,7 +54,8 @@ std::optional<Pads> pads_of(const Context& ctx, size_t rank) {
   return p;
 }
 
-// The part of an axis that negative pads leave. Other modes take their elements from it.
+// The part of an axis that negative pads leave. In all modes, the result consists of its elements
+// and of padding.
 struct Kept {
   int64_t first, count;
 };

@@ -15,7 +15,7 @@ namespace poprt::ops::range_op {
 namespace {
 
 // limit - start, rounded to the type of the numbers as in ONNX Runtime. The quotient by delta is
-// f64 for all types.
+// f64, except for s64 (count_of()).
 double difference(DType dtype, double limit, double start) {
   const double exact = limit - start;
   return is_float(dtype) ? scalar_tensor(dtype, exact).to_doubles()[0] : exact;

@@ -55,7 +55,7 @@ BoundResult bound(BoundContext& ctx) {
   Items& in = ctx.in;
   const Item& sized = in[1].size ? in[1] : in[2];
   if (in[0].size || sized.axis != 0) return ctx.refuse_sizes();
-  // A model that computes only the images of its regions has as many of them as regions.
+  // If only the batch indices have a size, there must be as many of them as regions.
   if (!in[1].size && ctx.shape(1)[0] != ctx.shape(2)[0]) return ctx.refuse_sizes();
   ir::Value* size = sized.size;
   // An empty region of the first image costs little.

@@ -50,8 +50,8 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, y, t);
 }
 
-// The elements of a head are combined in pairs: d and d + head / 2, or 2 d and 2 d + 1 if
-// interleaved.
+// The rotated elements of a head are combined in pairs: d and d + rotated / 2, or 2 d and 2 d + 1
+// if interleaved. Only if the whole head is rotated, its columns are linked.
 void map_axes(AxesContext& ctx) {
   const bool packed = ctx.in(0).size() == 3, interleaved = ctx.node.int_attr("interleaved", 0) != 0;
   const size_t tokens = packed ? 1 : 2, last = ctx.in(0).size() - 1;

@@ -38,7 +38,7 @@ int64_t length_of(const ir::Node& node, size_t scanned) {
   return kUnknownDim;
 }
 
-// Infers element types only before opset 9.
+// Before opset 9, infers element types only.
 void infer(InferContext& ctx) {
   const ir::Attribute* a = ctx.node.find_attr("body");
   const auto* attribute = a ? std::get_if<std::shared_ptr<ir::Graph>>(a) : nullptr;

@@ -14,7 +14,7 @@ struct Range {
 
 struct Request {
   std::vector<int64_t> starts, ends, axes, steps;
-  bool known = true;  // starts, ends and steps are constant
+  bool known = true;  // starts, ends, axes and steps are constant
 };
 
 // Ends are often INT64_MAX or INT64_MIN, so they are clamped before any arithmetic. If the step is

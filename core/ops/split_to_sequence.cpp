@@ -48,8 +48,8 @@ void resolve(ResolveContext& ctx) {
     if (t.shape().empty()) {
       const int64_t part = sizes.at(0);
       if (part <= 0) ctx.fail_at(ErrorCode::invalid_argument, "a part has {} elements", part);
-      // ONNX ignores the attribute if sizes are given. ONNX Runtime does not in this case, and
-      // PyTorch's export of unbind() relies on that.
+      // ONNX ignores keepdims if sizes are given. ONNX Runtime does not if the size is the scalar
+      // 1, and PyTorch's export of unbind() relies on that.
       if (part == 1) keep = n.int_attr("keepdims", 1) != 0;
       sizes.clear();
       if (size / part > kMaxElements)

@@ -1,4 +1,4 @@
-// Tokens are [C] or [N, C]: integers, or constant strings (common/strings.cpp).
+// Tokens are [C] or [N, C]: integers, or constant strings (ops/common/strings.h).
 #include <algorithm>
 
 #include "kernels/calls/tf_idf.h"

@@ -9,7 +9,8 @@
 namespace poprt::ops {
 namespace {
 
-// The greatest key of a number x <= t, or x < t if `strictly`. Every number is above NaN.
+// The greatest key of a number x <= t, or x < t if `strictly`. If t is NaN, returns kNoKey, which
+// is below the key of every number.
 template <class X>
 kernels::OrderKey<X> key_below(double t, bool strictly) {
   using K = kernels::OrderKey<X>;
