@@ -17,7 +17,7 @@ void expand(Expansion& e) {
   e.check(
       scale == Shape{x[axis == 0 ? 1 : 0]} && e.dtype(1) == DType::f16,
       "scale must be f16 with an element for each column (axis 0) or row (axis 1) of the input");
-  ir::Value* bytes = e.cast(e.in(0), DType::f16);  // exact, like the steps below
+  ir::Value* bytes = e.cast(e.in(0), DType::f16);  // exact, like all steps before Mul
   if (e.dtype(0) == DType::u8)
     bytes = e.add("Where", {e.add("Greater", {bytes, e.number(DType::f16, 127)}),
                             e.plus(bytes, -256), bytes});

@@ -1,5 +1,6 @@
 // data and indices have equal shapes. Element i of the result axis (axis_size long) combines the
-// data with index i. If there are none, it is 0, or the element of initial_values (input 2).
+// data with index i and, if initial_values (input 2) is present, its element. If there are neither,
+// it is 0.
 #include "ops/common/expansion.h"
 #include "ops/common/folding_builder.h"
 

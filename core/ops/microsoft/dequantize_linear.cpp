@@ -1,4 +1,4 @@
-// Supports more types than ai.onnx did when the operator was added: u16, s16, s32, u4, s4.
+// Supports more types than ai.onnx did when the operator was added: u16, s16, u4, s4.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::microsoft_dequantize_linear_op {

@@ -18,7 +18,8 @@ ir::Value* parameter(Expansion& e, size_t i, int64_t direction) {
                    s.size() == 1 ? Shape{} : Shape{s[1]});
 }
 
-// Whether the weights are constant and can be represented as signed bytes with zero point 0.
+// Whether the weights and their parameters are constant, the scales are f32, and signed bytes with
+// zero point 0 can represent the weights.
 bool is_symmetric(const Expansion& e, size_t weights) {
   const ir::Value *scale = e.in(weights == 1 ? 8 : 10), *zero = e.in(weights == 1 ? 9 : 11);
   if (!e.in(weights)->is_constant() || !scale->is_constant() || !zero->is_constant()) return false;

@@ -1,4 +1,4 @@
-// Inserts an axis of size one before the axis in input 1.
+// Inserts an axis of size 1. Constant input 1 is its position in the result.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::microsoft_expand_dims_op {

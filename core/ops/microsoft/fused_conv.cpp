@@ -1,4 +1,4 @@
-// Conv, plus Z, followed by an activation.
+// Inputs: X, W, B?, Z? (like the result). Conv, plus Z, followed by an activation.
 #include "ops/common/contrib_activation.h"
 
 namespace poprt::ops::microsoft_fused_conv_op {

@@ -174,8 +174,9 @@ class GatedDeltaNet {
     call_.k = repeated_heads(e_, call_.k, heads_, v_heads_ / heads_);
   }
 
-  // [B, count * width]: the factors exp(decay) of the first tokens of each text, then their keys,
-  // then the changes of the values. The state after a token is state * factors + key change^T.
+  // [B, count * width]: the factors exp(decay) of the first tokens of each sequence, then their
+  // keys, then the changes of the values. The state after a token is state * factors + key
+  // change^T.
   ir::Value* updates(int64_t count) {
     e_.check(count > 0 && e_.shape(9) == Shape{batch_},
              "output state_update requires state_update_capacity and capture_count [batch]");
@@ -232,7 +233,7 @@ class GatedDeltaNet {
   ir::Value* shared_k_ = nullptr;  // with the heads of queries
   Shape lead_;                     // the axes of tokens
   int64_t tokens_ = 0, heads_ = 0, size_ = 0, v_heads_ = 0, v_size_ = 0;
-  int64_t batch_ = 0, length_ = 0;  // of a sequence
+  int64_t batch_ = 0, length_ = 0;  // number of sequences, and of rows for each
 };
 
 void expand(Expansion& e) { GatedDeltaNet(e).run(); }

@@ -1,6 +1,6 @@
 // Inputs: X [.., H C], scale [C], gate with the shape of X. Each C elements of X are divided by
-// their root mean square and multiplied by scale and by the activated gate. The
-// computation is in f32.
+// their root mean square and multiplied by scale and by the activated gate. The computation is
+// in f32.
 #include "ops/common/dimension.h"
 
 namespace poprt::ops::microsoft_gated_rms_norm_op {

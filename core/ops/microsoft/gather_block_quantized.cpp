@@ -1,4 +1,5 @@
-// Inputs: data (u8 that packs `bits`, u4, s4, or an 8-bit float), indices, scales, zero_points?
+// Inputs: data (u8 that contains numbers of `bits` bits, u4, s4, or a float of 4 or 8 bits),
+// indices, scales, zero_points?
 #include "ops/common/block_quantized.h"
 
 namespace poprt::ops::microsoft_gather_block_quantized_op {
@@ -34,7 +35,8 @@ void expand(Expansion& e) {
     e.check(gather_axis == 0 && quantize_axis != 0, "packed data must be gathered along axis 0");
   } else if (dtype_bits(type) == 4 && is_integer(type) && gather_axis == 0 && rank >= 2 &&
              e.shape(0).back() % 2 == 0 && quantize_axis != 0 && data->is_constant()) {
-    // Rows are gathered as bytes, which a file stores in half the size.
+    // Gathers rows of bytes, each with two numbers, so that the program contains the constant in
+    // half the size.
     const auto owner = std::make_shared<const Tensor>(data->constant());
     Shape bytes = owner->shape();
     bytes.back() /= 2;

@@ -1,6 +1,6 @@
 // Inputs: data u8 [rows, bytes of a row], indices. The output [.., K] contains the rows that
 // indices select (row 0 for an index outside the table), converted to output_dtype. A row consists
-// of blocks of one of the formats of GGML that packed_type names.
+// of blocks of the GGML format that packed_type selects.
 #include <array>
 
 #include "base/onnx_dtype.h"

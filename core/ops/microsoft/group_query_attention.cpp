@@ -3,9 +3,9 @@
 // attention_bias?, head_sink?, k_scale?, v_scale?, q_norm_weight?, k_norm_weight?. Outputs: output,
 // present_key?, present_value?, output_qk?.
 //
-// With k_quant_type and v_quant_type the caches contain s8, or u8 with two numbers of four bits
-// (plus 8, the first in the low bits), which k_scale and v_scale multiply: one number, or one for
-// each head and element. New keys and values are quantised before they are read.
+// If k_quant_type or v_quant_type is not NONE, the caches contain s8, or u8 with two numbers of
+// four bits (plus 8, the first in the low bits), which k_scale and v_scale multiply: one number, or
+// one for each head and element. New keys and values are quantised before they are read.
 //
 // With sliding_window_cache the caches have room for C keys of a longer text, and contain its last
 // L(T) = T <= C ? T : W + (T - C - 1) mod (C - W + 1) keys, where T is the length of the text and W
@@ -25,7 +25,6 @@ namespace {
 
 constexpr int64_t kMostTokens = int64_t{1} << 40;
 
-// Expands the node step by step.
 class GroupQueryAttention {
  public:
   explicit GroupQueryAttention(Expansion& expansion) : e_(expansion), n_(expansion.node) {}
@@ -115,7 +114,8 @@ class GroupQueryAttention {
     return e_.reshape(y, {batch_, tokens_, heads * head_size_});
   }
 
-  // Reads the number of keys after this step (total) and before it (start).
+  // Sets lengths_ and start_, s64 [B], the number of keys of each text after this step and before
+  // it, and total_, the greatest of lengths_ that is possible.
   void read_lengths() {
     cache_ = e_.has(3) ? dimension(e_, e_.in(3), 2) : 0;
     const bool known = e_.in(6)->is_constant();
@@ -298,7 +298,7 @@ class GroupQueryAttention {
     call_.v = dequantised(call_.v, 13);
   }
 
-  // Adds the mask of the keys that are hidden.
+  // Sets the mask, which replaces the causal rule and the window.
   void hide() {
     const double hidden = -std::numeric_limits<double>::infinity();
     call_.mask = e_.add("Where", {hidden_keys(), e_.number(type_, hidden), e_.number(type_, 0)});

@@ -1,6 +1,7 @@
-// Inputs: streams [.., C, H], or [.., C H] with num_branches C; block_output [.., H]; post_mix
-// [.., C], [.., C, 1] or [.., C, H]; stream_mix? [.., C, C]. Stream k of the output is the sum of
-// stream_mix[c, k] * streams[c], plus post_mix[k] * block_output. The computation is in f32.
+// Inputs: streams [.., C, H], or [.., C H] with num_branches C; block_output [.., H]; post_mix [..,
+// C], [.., C, 1], [.., C, H] or [.., C H]; stream_mix? [.., C, C]. Stream k of the output is the
+// sum of stream_mix[c, k] * streams[c] (streams[k] without stream_mix), plus post_mix[k] *
+// block_output. The computation is in f32.
 #include "ops/common/hyper_connection.h"
 
 namespace poprt::ops::microsoft_hyper_connection_post_mix_op {

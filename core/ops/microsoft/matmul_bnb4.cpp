@@ -1,7 +1,7 @@
 // Inputs: A [.., K], B u8 with two numbers of four bits in a byte (the first in the high bits),
-// absmax with a factor for each block_size numbers. The numbers select a value of FP4 or NF4; in
-// order they are a matrix [N, K]. The output is A times its transpose; with transB = 0, A is [..,
-// N] and the output is A times the matrix.
+// absmax with a factor for each block_size numbers. Each number selects a value of FP4 or NF4; in
+// order the values are a matrix [N, K]. The output is A times its transpose; with transB = 0, A is
+// [.., N] and the output is A times the matrix.
 #include <array>
 
 #include "ops/common/expansion.h"

@@ -1,5 +1,5 @@
 // Inputs: A [.., K], B u8 with the packed columns of the weights, B_shape [2] = K, N; B and B_shape
-// are constant. A column consists of blocks of 32 numbers. A block is a f32 scale, a zero point
+// are constant. A column consists of blocks of 32 numbers. A block is an f32 scale, a zero point
 // (one byte, if blk_quant_type is 1; otherwise it is 8), and 16 bytes; byte i contains number i in
 // the low bits and number 16 + i in the high bits.
 #include <cstring>

@@ -1,6 +1,6 @@
 // Inputs: logits [.., experts], expert_bias f32 [experts], projection_weight? [experts, width]
-// (then logits are activations [tokens, width]). Outputs: router_probs [tokens, experts], or
-// selection_scores and router_weights f32 [tokens, experts].
+// (then logits are activations [tokens, width]). Outputs: router_probs? [tokens, experts],
+// selection_scores? (s + bias) and router_weights? (s), f32 [tokens, experts].
 //
 // s = sigmoid(logits) selects: the topk_group groups whose best group_topk values of s + bias have
 // the greatest sum, then the top_k experts of these groups with the greatest s + bias. router_probs

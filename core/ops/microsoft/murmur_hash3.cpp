@@ -1,5 +1,5 @@
-// The 32-bit MurmurHash3 of the bytes of each element, a number of one or two words of 32 bits.
-// Text is not supported.
+// The 32-bit MurmurHash3 of the bytes of each element, a number of 32 or 64 bits. Text is not
+// supported.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::microsoft_murmur_hash3_op {

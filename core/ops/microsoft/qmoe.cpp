@@ -1,6 +1,7 @@
 // Inputs: input [rows, hidden] or [B,S,hidden], router_probs [rows, experts], and for each of the
 // layers fc1, fc2 and fc3? weights u8 that pack 2, 4 or 8 bits, scales, bias?; then zero points? of
-// the layers, and router_weights? [rows, experts], which replace router_probs in the sum.
+// the layers, and router_weights? [rows, experts], which replace router_probs as the weights of the
+// experts in the sum.
 #include "ops/common/block_quantized.h"
 #include "ops/common/dimension.h"
 #include "ops/common/experts.h"
@@ -29,7 +30,7 @@ void refuse_forms(const Expansion& e) {
     if (e.has(i)) e.fail_unsupported("input {}: scales of activations and global scales", i);
 }
 
-// The weights [experts, columns, depth] of a layer in the type of its scales.
+// The weights [experts, columns, depth] of a layer in the type of the input.
 ExpertLayer dequantized(Expansion& e, const Places& in, int64_t depth) {
   ExpertLayer l;
   if (!e.has(in.weights)) return l;

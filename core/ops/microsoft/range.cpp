@@ -1,4 +1,4 @@
-// Inputs: start, limit, delta? (1); each is one number of rank 0 or 1.
+// Inputs: start, limit, delta? (1); each is constant and has one element.
 #include "ops/common/expansion.h"
 #include "ops/common/flops.h"
 

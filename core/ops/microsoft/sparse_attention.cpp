@@ -17,7 +17,6 @@ namespace {
 
 constexpr int64_t kMostBlocks = 4096;
 
-// Expands the node step by step.
 class SparseAttention {
  public:
   explicit SparseAttention(Expansion& expansion) : e_(expansion), n_(expansion.node) {}
@@ -62,7 +61,8 @@ class SparseAttention {
     call_.q = e_.slice(call_.q, 2, 0, columns);
   }
 
-  // The position of the first token of each text, and of all tokens [B,S].
+  // Sets start_ [B], the position of the first token of each text, and positions_ [B,S], those of
+  // all tokens.
   void read_positions() {
     e_.check(e_.shape(8) == Shape{batch_}, "key_total_sequence_lengths must be [batch]");
     e_.check(element_count(e_.shape(7)) == 1, "total_sequence_length must have one element");

@@ -64,7 +64,7 @@ class VarlenNGrams {
     };
   }
 
-  // Places `first`, `first` + 1 .. of each text; `first` is [batch, n].
+  // [batch, n, N - 1]: the N - 1 places of each text from each of `first` [batch, n] on.
   ir::Value* state_from(ir::Value* from, ir::Value* first) {
     const int64_t n = e_.shape_of(first)[1], state = h_.state();
     ir::Value* local = e_.add("Add", {e_.reshape(first, {e_.shape_of(first)[0], n, 1}),

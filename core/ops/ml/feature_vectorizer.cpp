@@ -1,5 +1,5 @@
 // Concatenates all inputs along the columns as f32. inputdimensions contains the number of columns
-// of each input.
+// of each input in the result: longer rows are cut, shorter rows filled up with zeros.
 #include "ops/common/ml.h"
 
 namespace poprt::ops::ml_feature_vectorizer_op {

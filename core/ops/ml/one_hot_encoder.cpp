@@ -1,5 +1,6 @@
-// Adds a last axis, which contains 1 at the category that the element equals. With attribute zeros
-// = 1 (default), the last axis of another element contains zeros only.
+// Adds a last axis, which contains 1 at the category that the element equals. If the element equals
+// no category, the last axis contains only zeros with attribute zeros = 1 (default), and the run
+// fails with zeros = 0.
 #include <map>
 
 #include "kernels/calls/check_index.h"
@@ -28,7 +29,7 @@ void expand(Expansion& e) {
       e.add_node("LabelEncoder", "ai.onnx.ml", {x},
                  {{"keys_int64s", keys}, {"values_int64s", values}, {"default_int64", count}}, 1)
           ->output();
-  // With zeros = 0, a category that is not in the list is a failure of the run.
+  // With zeros = 0, an element that equals no category makes the run fail.
   if (e.node.int_attr("zeros", 1) == 0)
     place =
         e.add_node("CheckIndex", "poprt", {place, e.constant(Tensor::of<int64_t>({1}, {count}))},

@@ -60,7 +60,8 @@ class Bifurcation {
       const int64_t starts = source_ - n + 1;
       ir::Value* match = nullptr;
       for (int64_t j = 0; j < n; j++) {
-        // A place in front of the first token is not read, because `active` becomes false.
+        // If this place would be in front of the first token, the match does not count, because
+        // `active` becomes false.
         ir::Value* at = e_.add("Max", {e_.add("Add", {length_, number(j - n)}), number(0)});
         ir::Value* token = e_.add("Gather", {tokens_, at});
         ir::Value* same = e_.add("Equal", {e_.slice(e_.in(0), 0, j, j + starts), token});

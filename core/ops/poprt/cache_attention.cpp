@@ -8,7 +8,8 @@
 // right_window_size as in Attention of ONNX, and offset, the position of the first query among the
 // keys.
 //
-// Output: [B,H,S,D], or [B,S,H*D]. The operator is computed in f32.
+// Output: [B,H,S,Dv], or [B,S,H*Dv], where rows of v have Dv numbers (Dv may differ from D). The
+// operator is computed in f32.
 #include <cmath>
 
 #include "ops/common/attention_call.h"

@@ -1,5 +1,5 @@
-// poprt.CheckIndex (x, size, count?) {what, invalid, axis, component}: x, numbers of s32 or s64
-// that must fit `size`, an s64 scalar, as s64. A run in which one does not fit fails
+// poprt.CheckIndex (x, size, count?) {what, invalid, axis, component}: converts x, s32 or s64, to
+// s64. The numbers must fit `size`, one s64 number. A run in which one does not fit fails
 // (kernels/calls/check_index.h). With `count`, only the first `count` places along `axis` of x are
 // real. With `component`, the last axis of x is a tuple of which only that number is checked.
 #include "kernels/calls/check_index.h"

@@ -8,8 +8,8 @@
 // With `pair`, each of the `group` groups is a pair of groups (conv_kernel.h).
 //
 // With `products` = "bf16", the kernel may round x and the weights to bf16 (f32 by default). If the
-// kernel supports it (ConvKernel::reads_bf16()), x and the residual may be bf16, and y is bf16 with
-// `result_type` = "bf16".
+// kernel supports it (ConvKernel::reads_bf16(), writes_bf16()), x and the residual may be bf16, and
+// y is bf16 with `result_type` = "bf16".
 //
 // Values with three spatial dimensions store their slices one after the other, [N,CB,D*H,W,16]. The
 // attribute `depth` is the number of slices of x; the attributes of the window then have three
@@ -125,7 +125,8 @@ void check_types(const LowerContext& ctx, const ConvKernel& kernel) {
 }
 
 // Whether windows do not overlap, as in patch embeddings, and rows of results are so short that a
-// product of matrices is faster than kernel conv_plain, which computes 16 to 48 of them at a time.
+// product of matrices is faster than kernel conv_plain, which computes 16 to 48 results of a row at
+// a time.
 bool has_short_patches(const LowerContext& ctx, const ConvProblem& p) {
   constexpr int64_t kShort = 32;
   const ConvAxis &h = p.axes[1], &w = p.axes[2];

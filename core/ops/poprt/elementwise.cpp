@@ -1,5 +1,6 @@
-// poprt.Elementwise: a fused chain of elementwise float operators (common/elementwise_program.h).
-// Attributes: program, constants, dtypes. Every output has the broadcast shape of all inputs.
+// poprt.Elementwise: a fused chain of elementwise float operators
+// (ops/common/elementwise_program.h). Attributes: program, constants, dtypes. Every output has the
+// broadcast shape of all inputs.
 #include "ops/common/elementwise.h"
 #include "ops/common/axes.h"
 

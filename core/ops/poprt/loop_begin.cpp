@@ -6,8 +6,8 @@
 // sets. The memory of states and accumulators stays allocated until their last reader, also after
 // the loop.
 //
-// `most` bounds the number of rounds; with limit = 1, a loop that would run more is a failure of
-// the run (program::ControlLoop). With clear = 1 accumulators start as zeros, because fewer rounds
+// `most` bounds the number of rounds; with limit = 1, a loop that would run more rounds makes the
+// run fail (program::ControlLoop). With clear = 1 accumulators start as zeros, because fewer rounds
 // may run.
 #include "kernels/calls/copy.h"
 #include "kernels/calls/fill.h"

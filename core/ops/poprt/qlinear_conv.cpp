@@ -1,8 +1,8 @@
 // poprt.QLinearConv: QLinearConv of ai.onnx with the channels last. x is [N, spatial..., C] and y
 // [N, spatial..., M]; the weights keep the layout [M, C, spatial...].
 //
-// All inputs except x are constant. There is one group, or one group for each channel if the number
-// of channels is a multiple of 16. The weights are symmetric.
+// All inputs except x and the residual are constant. There is one group, or one group for each
+// channel if the number of channels is a multiple of 16. The weights are symmetric.
 //
 // Five additional inputs are possible: residual (like y), residual_scale, residual_zero_point,
 // sum_scale, sum_zero_point. The result is then the sum of the real values of y and the residual,

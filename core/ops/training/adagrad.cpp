@@ -1,5 +1,5 @@
-// Inputs: R, T, parameters X, gradients G, sums of squared gradients H. r = R / (1 + T
-// decay_factor), H += G^2, X -= r G / (sqrt(H) + epsilon).
+// Inputs: R, T, parameters X, gradients G, sums of squared gradients H. G += norm_coefficient X, r
+// = R / (1 + T decay_factor), H += G^2, X -= r G / (sqrt(H) + epsilon).
 #include "ops/common/optimizer.h"
 
 namespace poprt::ops::training_adagrad_op {

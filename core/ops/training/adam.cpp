@@ -1,5 +1,6 @@
 // Inputs: R, T, parameters X, gradients G, averages V of the gradients and H of their squares.
 //
+//   G = G + norm_coefficient X
 //   V = alpha V + (1 - alpha) G
 //   H = beta H + (1 - beta) G^2
 //   r = R sqrt(1 - beta^T) / (1 - alpha^T), or R if T = 0

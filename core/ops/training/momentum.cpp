@@ -1,5 +1,5 @@
-// Inputs: R, T, parameters X, gradients G, momentums V. V = alpha V + beta G (G if T = 0), then X
-// -= R V (mode standard) or X -= R (G + alpha V) (mode nesterov).
+// Inputs: R, T, parameters X, gradients G, momentums V. G += norm_coefficient X, V = alpha V + beta
+// G (G if T = 0), then X -= R V (mode standard) or X -= R (G + alpha V) (mode nesterov).
 #include "ops/common/optimizer.h"
 
 namespace poprt::ops::training_momentum_op {
