@@ -63,7 +63,7 @@ class GraphBuilder {
     const std::unordered_map<std::string_view, std::string>* result_names = nullptr;
   };
 
-  // The next two functions count what is added to the graph, because a short file can describe a
+  // The next two functions count the additions to the graph, because a short file can describe a
   // large graph. They throw resource_exhausted beyond the limits of limits.h.
   void count_nodes(int64_t nodes);
   void count_inlined(int64_t nodes, uint64_t bytes);
