@@ -37,8 +37,10 @@ class AliasCheck {
     std::optional<int64_t> variant;
   };
 
-  // Each IPU of a linked program has regions of all variants, of which only one runs. Regions that
-  // another buffer selects are not variants.
+  // The region that an instruction begins. A linked program has a region for each variant, on each
+  // IPU that the variant uses, and only the regions of one variant run. The first control.case
+  // determines the buffer that selects the variant; a region that another buffer selects is not a
+  // variant.
   Region region_of(const Instruction& in, Control control) {
     Region region{.is_loop = control == Control::loop};
     if (control != Control::case_region) return region;

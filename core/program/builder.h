@@ -16,9 +16,10 @@ namespace poprt::program {
 
 using BufferId = uint32_t;
 
-// Constant bytes that are computed late: `fill` writes exactly `bytes` bytes when the executable is
-// written or loaded, so that packed weights are never in memory twice. It is called at least once,
-// on any thread, but never by two threads at the same time for one record.
+// Constant bytes that are computed late: `fill` writes exactly `bytes` bytes whenever the bytes are
+// needed, such as when the executable is written or loaded, so that a program in memory does not
+// contain its packed weights. `fill` may be called several times, on any thread, but never by two
+// threads at the same time for one record.
 struct Weight {
   uint64_t offset = 0;
   uint64_t bytes = 0;
@@ -34,7 +35,8 @@ class Builder {
   // Reserves `bytes` of weights, aligned to 64, in the order of the calls.
   BufferId weights(uint64_t bytes, DType dtype, Shape shape,
                    std::function<void(std::span<std::byte>)> fill);
-  // The same for a weight form. An equal form that was added before shares its bytes.
+  // The same for a weight form. If an equal form of as many bytes was added before, the buffer uses
+  // the bytes of that form.
   BufferId weights(uint64_t bytes, DType dtype, Shape shape, const WeightForm& form);
 
   uint32_t add_input(Anchor anchor);

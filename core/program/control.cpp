@@ -45,7 +45,9 @@ std::optional<Control> control_of(std::string_view kernel) {
 
 ControlNumbers encode(ControlIf call) { return {{call.when}, {}}; }
 ControlNumbers encode(ControlLoop call) {
-  // One integer means the same as in older programs, so most programs need no newer library.
+  // Older libraries read one integer only. A second one is written only if it is needed, so that
+  // most programs run on them: for `limit`, and for a bound that decode_loop() would take for that
+  // of an older program.
   if (!call.limit && call.most != kOldMostRounds) return {{call.most}, {}};
   return {{call.most, call.limit}, {}};
 }

@@ -21,8 +21,9 @@
 //   control.end   no operands, ends the innermost region
 //
 // Regions nest. Scalars are buffers of exactly one element. A library without these names refuses
-// the program as one that needs a newer version. Their numbers are encoded from the structs below
-// when an operator emits the instruction, and decoded when a device prepares it, as for kernels.
+// the program as one that needs a newer version. The integers of these instructions are encoded
+// from the structs below when the compiler emits the instruction, and decoded when a device
+// prepares it, as for kernels.
 #pragma once
 
 #include <cstdint>
@@ -46,14 +47,14 @@ inline constexpr std::string_view kControlCase = "control.case";
 inline constexpr std::string_view kControlShard = "control.shard";
 inline constexpr std::string_view kControlTransfer = "control.transfer";
 
-// The numbers of control instructions.
+// The integers of control instructions.
 struct ControlIf {
   static constexpr std::string_view kKernel = kControlIf;
   bool when = true;  // the region runs if the condition is equal to this
 };
 struct ControlLoop {
   static constexpr std::string_view kKernel = kControlLoop;
-  int64_t most = 0;    // the number of rounds without count and condition, otherwise a bound of it
+  int64_t most = 0;    // the number of rounds without count and condition, otherwise its bound
   bool limit = false;  // `most` is no trip count: a loop that would continue after it is a failure
 };
 struct ControlCase {
@@ -74,7 +75,8 @@ struct ControlEnd {
   static constexpr std::string_view kKernel = kControlEnd;
 };
 
-// The integers of a control instruction, which has no floats.
+// The integers of a control instruction. `floats` is always empty; it exists because
+// LowerContext::emit() treats control instructions and calls of kernels in the same way.
 struct ControlNumbers {
   std::vector<int64_t> ints;
   std::vector<float> floats;

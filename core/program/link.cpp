@@ -42,7 +42,7 @@ std::vector<Interval> used_weights(const Program& p) {
   return merged;
 }
 
-// Equal for equal bytes. It reads only a part of long ones.
+// Equal for equal bytes. It reads only a part of long bytes.
 uint64_t fingerprint(std::span<const std::byte> bytes) {
   uint64_t hash = 1469598103934665603u ^ bytes.size();
   const size_t step = std::max<size_t>(1, bytes.size() / 8 / 512) * 8;
@@ -55,13 +55,14 @@ uint64_t fingerprint(std::span<const std::byte> bytes) {
   return hash;
 }
 
-// Number of bytes in the fingerprint of a beginning, which finds longer bytes that begin equally.
+// Number of bytes that the fingerprint of a beginning reads. It finds longer bytes that begin with
+// the bytes of a weight.
 constexpr size_t kBeginning = 64;
 uint64_t fingerprint_of_beginning(std::span<const std::byte> bytes) {
   return fingerprint(bytes.first(std::min(bytes.size(), kBeginning)));
 }
 
-// The part of a variant that runs on one IPU; the whole variant if it is for one IPU.
+// One shard of a variant; the whole variant if it is for one IPU.
 struct Piece {
   int64_t ipu = 0;
   uint64_t arena_begin = 0, arena_bytes = 0, state_bytes = 0;
@@ -70,8 +71,8 @@ struct Piece {
   uint64_t state_to = 0;      // offset of its state in the memory of the slot
 };
 
-// The part of the linked program on one IPU: one piece of each variant that has one there. The
-// pieces share memory except for their state.
+// One shard of the linked program: at most one piece of each variant, all of them for the same IPU.
+// The pieces share memory except for their state.
 struct Slot {
   int64_t ipu = 0;
   uint64_t arena_begin = 0, state_bytes = 0, other_bytes = 0;
@@ -198,7 +199,7 @@ class Linker {
     fail(ErrorCode::data_loss, "memory at {} of the arena belongs to no IPU", b.offset);
   }
 
-  // Concatenates the instructions of all slots after every variant has added its own.
+  // Makes main from the instructions of all slots. append() must have added those of every variant.
   void assemble() {
     if (!sharded_) {
       p_.main = std::move(slots_[0].body);
@@ -304,8 +305,8 @@ class Linker {
     return places;
   }
 
-  // For shapes, starts with the last variant, which is the largest: some weights of the others are
-  // the beginning of its weights, such as a table of positions for a shorter sequence.
+  // For shapes, starts with the last variant, which is usually the largest: some weights of the
+  // others are the beginning of its weights, such as a table of positions for a shorter sequence.
   void place_weights() {
     weights_.resize(variants_.size());
     for (size_t i = 0; i < variants_.size(); i++) {
@@ -380,7 +381,6 @@ class Linker {
     const Program& p = *b.program;
     const std::vector<Interval>& weights = weights_[variant];
     give_data(variant, weights);
-    // The state has a separate place; other buffers follow the states of all variants.
     const Layout& layout = layouts_[variant];
     const auto base = static_cast<uint32_t>(p_.buffers.size());
     for (Buffer buffer : p.buffers) {
@@ -405,7 +405,8 @@ class Linker {
     append(p.save, p, p_.save, base);
   }
 
-  // The entry of a table must cover whole pieces of the payload.
+  // Takes over the entries of the variant's table whose weights are stored as one record, because
+  // write_executable() accepts no other entries.
   void add_narrow_entries(const Variant& b, const std::vector<Interval>& weights) {
     for (const NarrowWeights& n : b.narrow) {
       const auto same = std::ranges::find(weights, n.offset, &Interval::begin);
@@ -464,8 +465,8 @@ class Linker {
   std::vector<Slot> slots_;
   std::vector<Place> places_;
   std::vector<std::vector<uint32_t>> inputs_, outputs_;
-  std::vector<bool> has_input_;  // by input: whether a variant that is appended has it
-  std::vector<std::vector<Interval>> weights_;                     // by variant
+  std::vector<bool> has_input_;                 // by input: whether an appended variant has it
+  std::vector<std::vector<Interval>> weights_;  // by variant
   std::unordered_multimap<uint64_t, Stored> stored_, beginnings_;  // by fingerprint
   std::unordered_map<std::string, uint32_t> kernels_;
 };

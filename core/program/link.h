@@ -10,9 +10,10 @@
 //     ... Q ...
 //   control.end
 //
-// Only one variant runs at a time, and only its state lasts from run to run. So the arena begins
-// with the states of all variants, followed by as much memory as the largest variant needs. Weights
-// with equal bytes are stored once.
+// Only one variant runs at a time, and the state is the only memory of a variant that lasts from
+// run to run. So the arena begins with the states of all variants, followed by as much memory as
+// the largest variant needs. If a variant is for several IPUs, this is true of the memory of each
+// shard, and the arena begins with the transfers. Weights with equal bytes are stored once.
 #pragma once
 
 #include <cstddef>
@@ -50,10 +51,11 @@ struct Variant {
 
 struct Linked {
   Program program;
-  // They copy parts of Variant::weights when they are filled, so these must live as long. The
-  // weights of variants with `load` are copied when they are linked.
+  // The records copy parts of Variant::weights when they are filled, so Variant::weights must live
+  // as long as the records. The weights of variants with `load` are copied when they are linked.
   std::vector<Weight> weights;
-  // The tables of all variants.
+  // The entries of the tables of all variants, at the new offsets. An entry is left out if its
+  // weights overlap others, or are stored as the beginning of longer ones.
   std::vector<NarrowWeights> narrow;
 };
 
@@ -65,8 +67,9 @@ Linked link_graphs(std::span<const Variant> variants);
 
 // Links variants of one model at several shapes. They share anchors; each anchor is as large as the
 // largest variant needs in every dimension, and a variant uses the beginning of its memory, dense
-// in the variant's shape. Prefixes are empty. Throws as above, as well as invalid_argument if the
-// variants have different anchors and unimplemented if they have state, which they could not share.
+// in the variant's shape. Prefixes are empty. Throws as link_graphs(), as well as invalid_argument
+// if the variants have different anchors or different values of an input, and unimplemented if they
+// have state, which they could not share.
 Linked link_buckets(std::span<const Variant> variants);
 
 // Links programs that use the same memory, such as an encoder and a decoder. They share anchors

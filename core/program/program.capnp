@@ -29,7 +29,7 @@ struct Anchor {
   data @3 :UInt64;  # 1 + offset into the weights; 0: none
 }
 
-# Floats of the weights that the payload has as a narrower type (program/narrow_weights.h).
+# Floats of the weights that the payload stores as a narrower type (program/narrow_weights.h).
 struct Narrow {
   offset @0 :UInt64;  # in the weights as the program sees them
   bytes @1 :UInt64;

@@ -19,7 +19,7 @@ namespace poprt::program {
 
 enum class Space : uint8_t {
   arena = 0,    // device memory, planned offsets; lasts for one run, except for the state
-  weights = 1,  // constant bytes that come with the program, mapped read-only
+  weights = 1,  // constant bytes that come with the program; instructions only read them
   input = 2,    // caller memory of one input anchor, read only
   output = 3,   // caller memory of one output anchor
 };
@@ -43,11 +43,15 @@ struct Instruction {
   std::vector<uint32_t> operands;  // indices into Program::buffers, or kNoBuffer
   std::vector<int64_t> ints;
   std::vector<float> floats;
-  std::string name;  // the IR node that it was made from, for reports and errors
+  // For reports and errors: the name of the IR node that it was made from, or of the node's first
+  // output if the node has no name. For the region of a shard or variant: a name for the IPU or
+  // variant.
+  std::string name;
 };
 
 inline constexpr uint64_t kNoData = ~uint64_t{0};
-// Alignment in bytes of buffers in the arena and the weights, and of the weights in a payload.
+// Alignment in bytes of buffers in the arena and the weights (except views), and the least
+// alignment of the weights in a payload that a reader accepts.
 inline constexpr uint64_t kAlignment = 64;
 
 struct Anchor {
@@ -71,11 +75,11 @@ struct Program {
   uint64_t weights_bytes = 0;
 };
 
-// Throws data_loss, with the instruction or buffer and the error in the message, unless every index
-// is in range, every buffer is inside a known space, large enough for its type and shape and
-// aligned for its type, the values of inputs are inside the weights, the state is inside the arena,
-// regions match (match_regions()), and no size overflows. It does not check the arguments of
-// kernels.
+// Throws data_loss, with the instruction, buffer or anchor and the error in the message, unless
+// every index is in range, every buffer is inside a known space, large enough for its type and
+// shape and aligned for its type, the values of inputs are inside the weights, outputs have no
+// value, the state is inside the arena, regions match (match_regions()), and no size overflows. It
+// does not check the arguments of kernels.
 void verify(const Program& program);
 
 // Returns the integers and floats of an instruction as text, for example " n=4 scale=0.5".

@@ -221,15 +221,16 @@ size_t useful_threads(const std::vector<const Weight*>& records) {
       {records.size(), std::thread::hardware_concurrency(), bytes / kPerThread + 1});
 }
 
-// Fills the records on two threads and calls `write` for them in order, from one thread at a time.
-// So packing overlaps with writing, and at most two records are in memory.
+// Fills the records on up to two threads and calls `write` for them in order, from one thread at a
+// time. So packing overlaps with writing, and at most two records are in memory.
 template <class Write>
 void fill_in_order(const std::vector<const Weight*>& records, Write&& write) {
   std::mutex mutex;
   std::condition_variable turn;
   size_t next = 0, written = 0;  // guarded by mutex
   std::exception_ptr error;
-  // The first use of each page takes time, so buffers of up to kMostRoom are allocated once.
+  // The first use of each page takes time, so each thread allocates a buffer of up to kMostRoom
+  // only once.
   constexpr uint64_t kMostRoom = uint64_t{16} << 20;
   uint64_t largest = 0;
   for (const Weight* w : records) largest = std::max(largest, w->bytes);
@@ -274,7 +275,8 @@ void fill_in_order(const std::vector<const Weight*>& records, Write&& write) {
 // Writes the stored form of the records and the zeros between them.
 void write_weights(const Sink& sink, const std::vector<const Weight*>& records,
                    const std::vector<StoredPiece>& pieces, uint64_t weights_bytes) {
-  // Finds the place in the payload of the weights at `offset`, narrow or not.
+  // Returns the piece that contains the weights at `offset`, which must not decrease from call to
+  // call.
   size_t next = 0;
   const auto piece_at = [&](uint64_t offset) -> const StoredPiece& {
     while (next + 1 < pieces.size() && pieces[next + 1].offset <= offset) next++;
@@ -303,8 +305,8 @@ void write_weights(const Sink& sink, const std::vector<const Weight*>& records,
   write_zeros(sink, weights_bytes - at);
 }
 
-// Fills the records at their places in `memory`, which contains zeros. Large records are first, so
-// that no thread begins one when the others have finished.
+// Fills the records at their places in `memory`; bytes between them do not change. Large records
+// are first, so that no thread begins one when the others have finished.
 void fill_in_memory(std::vector<const Weight*> records, std::span<std::byte> memory) {
   std::ranges::sort(records, std::ranges::greater(), &Weight::bytes);
   std::atomic<size_t> next = 0;
@@ -318,7 +320,7 @@ void fill_in_memory(std::vector<const Weight*> records, std::span<std::byte> mem
   fail(ErrorCode::data_loss, "executable payload: {}", what);
 }
 
-// Reads the part of the header that all versions of the format have.
+// Reads the header and checks only its tag, which all versions of the format have.
 PayloadHeader read_tagged_header(std::span<const std::byte> payload) {
   PayloadHeader h;
   if (payload.size() < sizeof(h))
@@ -437,7 +439,7 @@ LoadedProgram read_executable(std::span<const std::byte> payload,
   loaded.package = package_in(h);
   loaded.weights =
       h.weights_bytes == 0 ? weights : payload.subspan(h.weights_offset, h.weights_bytes);
-  // Below this, the sums of stored_pieces() cannot overflow.
+  // Up to this limit, the sums of stored_pieces() cannot overflow.
   if (loaded.program.weights_bytes > uint64_t{INT64_MAX})
     throw_broken(fmt::format("the program needs {} bytes of weights, {} are there",
                              loaded.program.weights_bytes, loaded.weights.size()));

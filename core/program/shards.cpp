@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMostIpus = 1024;
 // A limit for the anchors, transfers and kernels of all shards together: a small file may declare a
-// thousand shards, and each shard receives all of them.
+// thousand shards, and program_of() copies all anchors, transfers and kernels for each shard.
 constexpr uint64_t kMostInAll = uint64_t{1} << 20;
 
 template <class... Args>

@@ -30,8 +30,8 @@ namespace poprt::program {
 inline constexpr size_t kMostShards = 1024;
 
 // The opaque blob that describes the distribution for users and tools. Its keys are ipus,
-// pipelined, shards (ipu, stage, instructions, weights_bytes, arena_bytes) and transfers (name,
-// dtype, shape, bytes, from, to).
+// pipelined, shards (ipu, stage if pipelined, instructions, weights_bytes, arena_bytes) and
+// transfers (name, dtype, shape, bytes, from, to).
 inline constexpr const char* kShards = "poprt.shards";
 
 struct Shard {
@@ -48,7 +48,7 @@ struct Transfer {
   Shape shape;
   uint64_t offset = 0, bytes = 0;  // in the arena
   uint32_t from = 0;               // the shard that writes it
-  std::vector<uint32_t> to;        // the shards whose instructions have it as an operand
+  std::vector<uint32_t> to;        // the other shards whose instructions have it as an operand
 };
 
 struct Shards {
@@ -59,7 +59,7 @@ struct Shards {
   uint64_t transfers_end = 0;  // end of the places of transfers; shards are at or after it
 };
 
-// False for a program for one IPU.
+// Whether the program has the regions of shards; false for a program for one IPU.
 bool has_shards(const Program& program);
 // Throws data_loss if regions, numbers or places are inconsistent, or if a shard accesses memory of
 // another. The result for a program for one IPU has no shards.
@@ -73,7 +73,7 @@ std::string note_of_shards(const Program& program);
 // once; overlapping buffers at other offsets count separately.
 uint64_t weight_bytes_read_by(const Program& program, const Shard& shard);
 
-// The program of one IPU: the instructions and memory of one shard. Its anchors are those of the
+// The instructions and memory of one shard as a separate program. Its anchors are those of the
 // whole program followed by the transfers, both as inputs and as outputs, so that all shards can be
 // called with the same arrays of pointers.
 Program program_of(const Program& program, const Shards& shards, size_t shard);

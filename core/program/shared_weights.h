@@ -8,7 +8,8 @@
 //   second   matmul (input'x', input'poprt.shared'+0, output'y')
 //
 // The input poprt.shared has the size of the first program's weights, and its value is these
-// weights. Neither packing nor a comparison of bytes is necessary.
+// weights. Nothing is packed a second time, and no packed bytes are compared: forms are equal if
+// their source tensors are.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@
 
 namespace poprt::program {
 
-// The name of the input. No input of a model has it.
+// The name of the input that share_weights() adds. No input of a model may have this name.
 inline constexpr std::string_view kSharedWeights = "poprt.shared";
 
 // The places of weight forms in a program's weights.
@@ -46,9 +47,10 @@ class WeightTable {
 };
 
 // Moves the buffers of weights that `table` contains to the input kSharedWeights, which is appended
-// to the inputs, and removes their records. The other weights move together. Nothing changes if no
-// weight is in the table, or if the program is divided over several IPUs, because each of them has
-// its part of the weights.
+// to the inputs, and removes their records. The other records and buffers of weights move together.
+// If the program has no weight in the table, only the order of `weights` changes: it is sorted by
+// offset. Nothing changes if the program is divided over several IPUs, because each IPU has its
+// part of the weights.
 void share_weights(Program& program, std::vector<Weight>& weights, const WeightTable& table);
 
 }  // namespace poprt::program

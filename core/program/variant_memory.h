@@ -17,9 +17,10 @@ struct AnchorMemory {
   std::vector<uint64_t> inputs, outputs;
 };
 
-// Returns what main may use if `index_input` has the numbers 0 to `count` - 1. An instruction in a
-// control.case counts for the number of that case only, and an instruction outside of all cases
-// counts for every number. The program must be verified.
+// Returns, for each number from 0 to `count` - 1, the memory that main may use if the input
+// `index_input` has this value. An instruction in a control.case that reads this input counts for
+// the number of that case only, and every other instruction counts for all numbers. The program
+// must be verified.
 std::vector<AnchorMemory> memory_of_variants(const Program& program, size_t index_input,
                                              size_t count);
 

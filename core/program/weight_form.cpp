@@ -6,7 +6,7 @@
 namespace poprt::program {
 namespace {
 
-// About this number of pieces of a tensor are read for its fingerprint.
+// The fingerprint reads about this number of pieces of a tensor, and all bytes of a smaller one.
 constexpr uint64_t kPieces = 64;
 constexpr uint64_t kPieceBytes = 8;
 

@@ -19,10 +19,11 @@
 
 namespace poprt::program {
 
-// The bytes of a tensor, which forms read and write.
+// The bytes of a tensor that a form reads.
 inline std::span<const std::byte> bytes_of(const Tensor& tensor) {
   return {static_cast<const std::byte*>(tensor.data()), tensor.bytes()};
 }
+// The bytes that a form writes, as elements of type T.
 template <class T>
 std::span<T> as_array(std::span<std::byte> bytes) {
   return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
@@ -47,7 +48,7 @@ class WeightForm {
   void fill(Bytes to) const { make_->fill(from_, to); }
   // Whether both are made in the same way from tensors of the same type, shape and contents.
   bool operator==(const WeightForm& other) const;
-  // Equal for equal forms. It reads only a part of each tensor.
+  // Equal for equal forms of one process. It reads only a part of each large tensor.
   uint64_t fingerprint() const;
 
  private:
