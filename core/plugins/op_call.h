@@ -15,13 +15,14 @@
 
 namespace poprt::plugins {
 
-// In the order of POPRT_ATTRIBUTE_*, without the kinds that no operator can read.
+// In the order of POPRT_ATTRIBUTE_INT to POPRT_ATTRIBUTE_STRINGS. poprt_op_host has no function
+// that reads the last one.
 using AttributeValue = std::variant<int64_t, float, std::string, Tensor, std::vector<int64_t>,
                                     std::vector<float>, std::vector<std::string>>;
 using Attributes = std::map<std::string, AttributeValue, std::less<>>;
 
 // Type and data of one input or output. The type is unknown if `dtype` is undefined; the shape is
-// unknown if has_shape is false.
+// unknown if has_shape is false. `present` is false for an omitted input.
 struct TensorInfo {
   bool present = true;
   DType dtype = DType::undefined;
@@ -45,21 +46,23 @@ class OpCall {
   const OperatorRef& op() const { return op_; }
   const std::string& node() const { return node_; }
 
-  // Each throws the operator's error, with its name at the beginning of the message. They have no
-  // effect if the operator lacks the function.
+  // Each throws the operator's error, with the names of the function and the operator at the
+  // beginning of the message. If the operator lacks the function, infer() and prepare() have no
+  // effect, and cost() returns zeros.
   void infer(SetOutput set_output);
   void prepare();
   poprt_op_cost cost();
-  // Set the memory of the operands, which compute() and compute_part() need. Errors of these two
-  // functions are stored in report(), because a run does not throw.
+  // Set the memory of the operands, which compute() and compute_part() need.
   void set_input_data(size_t input, const void* data) {
     inputs_[input].data = const_cast<void*>(data);
   }
   void set_output_data(size_t output, void* data) { outputs_[output].data = data; }
   const poprt_op_tensor& output(size_t output) const { return outputs_[output]; }
+  // An error is stored in report(), because a run does not throw.
   void compute() noexcept;
   // The number of independent parts that the operator can compute in parallel, at least 1. Call it
-  // after prepare().
+  // after prepare(). Throws the operator's error, and invalid_argument for a number below 1 or
+  // above 2^20.
   int64_t parts();
   // Computes some of the parts; several threads may call it for different parts. The first error is
   // stored in report().

@@ -18,8 +18,8 @@ struct poprt_plugin_registry {
 namespace poprt::plugins {
 namespace {
 
-// Letters, digits and the characters in `more`, because names occur in lists, options and file
-// names.
+// Throws unless the name has only letters, digits and the characters in `more`, because names occur
+// in lists, options and file names.
 void check_name(const char* name, std::string_view what, std::string_view more = "_") {
   const std::string_view text = name ? name : "";
   const auto fits = [&](char c) {
@@ -72,7 +72,7 @@ int32_t reported(poprt_plugin_registry* registry, F&& add) noexcept {
   }
 }
 
-// Refuses a second object with the same name in one library.
+// Appends an object, or throws if the library has one with the same name.
 template <class Rows>
 void add_named(Rows& rows, const typename Rows::value_type& row, std::string_view what) {
   for (const auto& other : rows)

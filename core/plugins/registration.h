@@ -16,7 +16,8 @@ void initialize(const poprt_plugin& plugin, Library& library);
 
 bool is_same_operator(const poprt_operator& a, const poprt_operator& b);
 
-// Access to the registry for the loader. add() throws already_exists.
+// Access to the registry for the loader. add() has no effect if the path is registered, and throws
+// already_exists if a name is in use. find_path() returns null for an unknown path.
 void add(std::unique_ptr<const Library> library);
 const Library* find_path(std::string_view path);
 

@@ -110,7 +110,7 @@ void add(std::unique_ptr<const Library> library) {
   Registry& r = registry();
   const auto lock = lock_of(r);
   for (const auto& other : r.all)
-    if (other->path == library->path) return;  // two threads have loaded it at the same time
+    if (other->path == library->path) return;  // adopt() was called before for this plug-in
   refuse_taken(r.all, *library);
   r.all.push_back(std::move(library));
   r.count.store(r.all.size(), std::memory_order_release);

@@ -15,7 +15,8 @@
 
 #include "plugins/contents.h"
 
-// init() of a plug-in fills it. The opaque type in the C ABI has the same name.
+// The argument of a plug-in's init(), through which the plug-in registers its contents: an opaque
+// type of the C ABI.
 struct poprt_plugin_registry;
 
 namespace poprt::plugins {
@@ -38,7 +39,8 @@ struct Library {
 // `check` is null, or throws if the contents must not be registered.
 void load(const std::string& path, void (*check)(const poprt_plugin_contents& contents) = nullptr);
 // Loads the libraries of POPRT_PLUGINS that are not loaded yet. Throws like load(), with the
-// context POPRT_PLUGINS, so every call throws while a library cannot be loaded.
+// context POPRT_PLUGINS. While a library cannot be loaded, every call throws, not only the first
+// one.
 void load_environment();
 // Registers a plug-in that another copy of this code has loaded. Has no effect if its path is
 // registered already. Throws already_exists if another plug-in has one of its names.
@@ -52,7 +54,7 @@ struct OperatorRef {
   const Library* library = nullptr;
   explicit operator bool() const { return op != nullptr; }
 };
-// Finds an operator of any version.
+// Finds an operator of any version. The result is empty if there is none.
 OperatorRef find_operator(std::string_view domain, std::string_view name);
 
 // All plug-ins, in the form of poprt_plugin_list.
