@@ -148,7 +148,7 @@ Json describe(const std::shared_ptr<Reader>& reader, const std::string& title) {
       if (Json estimate = describe_estimate(o); !estimate.is_null())
         opaque.back()["estimate"] = std::move(estimate);
     constexpr uint64_t kLongest = 1 << 16;
-    // Only the contents of class labels and of the distribution over IPUs are printed.
+    // Of the other opaque blobs, only class labels and the distribution over IPUs are printed.
     if (!o.name.starts_with("class_labels/") && o.name != "poprt.shards") continue;
     if (o.size() > kLongest) continue;
     std::string labels(o.size(), '\0');

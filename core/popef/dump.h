@@ -8,7 +8,7 @@
 namespace poprt::popef {
 
 enum class DumpFormat {
-  summary,       // executables, models with the anchors that the caller must connect, data blobs
+  summary,       // executables, models with the anchors that the caller must connect, other blobs
   metadata,      // every field of the metadata, and every anchor
   all,           // summary and metadata, and every blob with its position in the file
   json,          // everything, as one JSON object

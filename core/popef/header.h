@@ -40,8 +40,8 @@ struct BlobHeader {
   bool compressed() const { return (flags & kFlagCompressed) != 0; }
 };
 
-// While blobs are being appended to a file, this text marks the first of them until all are
-// written. A reader stops at the mark.
+// While blobs are being appended to a file, this text marks the first new blob until all are
+// written. A reader stops at the mark if it is after another blob.
 inline constexpr std::string_view kUnfinished = "PopEF unfinished";
 std::array<std::byte, kHeaderBytes> unfinished_header();
 bool is_unfinished(std::span<const std::byte> bytes);

@@ -1,5 +1,5 @@
 // A table of the fields of Metadata that are a number, a flag or a text. The codec, the dumps, the
-// C functions and the tests iterate over it.
+// C functions, the inspector and the tests iterate over it.
 #pragma once
 
 #include <cstdint>

@@ -59,7 +59,8 @@ class OtherAnchors {
   std::unordered_set<std::string> keys_;
 };
 
-// The blobs that belong to the model, one for each name of an anchor, in the order of the file.
+// The blobs that belong to the model, at most one for each name of an anchor, in the order in which
+// they were read.
 template <class Reader>
 std::vector<Reader> choose(const std::vector<Reader>& all, const std::string& executable,
                            const AnchorsByName& anchors, const std::vector<Metadata>& metadata,

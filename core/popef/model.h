@@ -38,14 +38,15 @@ class Model {
   const FeedReader* findFeed(const std::string& name) const;
 };
 
-// Combines blobs into models. If several tensor blobs are for one anchor, one that names the
-// executable is preferred, and otherwise the last one is used, so data can be replaced by
-// appending.
+// Combines blobs into models. If several tensor (or feed) blobs are for one anchor, the last one
+// that names the executable is used, or the last one of all if none does. So data can be replaced
+// by appending.
 //
-// Throws LinkError if an executable has no metadata or several; if metadata has no executable
-// (unless one model is requested by name); and if there is no model or, without a name, there are
-// several. Throws FormatError if data does not fit its anchor, unless it names no executable, fits
-// an anchor of another model, and the anchor of this model has other data.
+// All functions throw LinkError if an executable has no metadata or several, and, except for
+// createModel() with a name, if metadata has no executable. createModel() also throws it if the
+// named executable does not exist or, without a name, unless there is exactly one. They throw
+// FormatError if data does not fit its anchor, unless it names no executable, fits an anchor of
+// another model, and the anchor of this model has other data.
 class ModelBuilder {
  public:
   explicit ModelBuilder(std::shared_ptr<Reader> reader) : reader_(std::move(reader)) {}
@@ -54,7 +55,7 @@ class ModelBuilder {
   std::shared_ptr<Model> createModel(const std::string& executable) const;
   std::vector<std::shared_ptr<Model>> createModels() const;
 
-  // The data that was ignored in the models made so far, one line each.
+  // The data and opaque blobs that were ignored in the models made so far, one line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:

@@ -19,9 +19,9 @@
 
 namespace poprt::popef {
 
-// A payload in memory. `bytes` is valid while `owner` lives. It is a part of the mapped file or of
-// the caller's memory. For a stream and for a compressed payload it is a copy that is aligned to
-// 4096.
+// A payload in memory. `bytes` is valid while `owner` lives. A compressed payload, and one of a
+// source that is read on demand (a seekable stream, or a file that cannot be mapped), is a copy
+// that is aligned to 4096. Any other is a part of the mapped file or of the memory of the source.
 struct Payload {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
@@ -53,9 +53,10 @@ class BlobData {
 
   const BlobInfo& blob() const { return *info_; }
   uint64_t size() const { return info_->raw_bytes; }  // of the decompressed payload
-  // The whole payload. Throws FormatError if a compressed payload is damaged.
+  // The whole payload. Throws FormatError if a compressed payload is damaged, and FileError if the
+  // source cannot be read.
   Payload payload() const { return payload(0, size()); }
-  // Copies a part of it. Throws like payload(), and SizeError beyond the end.
+  // Copies a part of the payload. Throws like payload(), and SizeError beyond the end.
   void read(uint64_t offset, std::span<std::byte> to) const;
   // Computes the checksums of the stored bytes, with constant memory. Returns false if the blob has
   // none. Throws FormatError, with the file and the blob in the message, if one differs.
@@ -136,8 +137,9 @@ class Reader {
   // Throws FileError, FormatError, VersionError, and LinkError if two executables have the same
   // name.
   void parseFile(const std::string& path);
-  // Parses `size` bytes from the current position (0: to the end). The reader shares the stream and
-  // moves its position whenever it reads.
+  // Parses `size` bytes from the current position (0: to the end). A stream that cannot seek is
+  // read into memory now. Otherwise the reader shares the stream and moves its position whenever it
+  // reads. Throws like parseFile().
   void parseStream(std::shared_ptr<std::istream> stream, uint64_t size = 0);
   // `name` is the path if the bytes are those of a file.
   void parseMemory(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,

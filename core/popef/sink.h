@@ -11,8 +11,9 @@
 
 namespace poprt::popef {
 
-// The first blob may begin at position 0, so this position has all alignments that FORMAT.md
-// requires. If commit() was not called, the destructor removes the written bytes if that is
+// Positions count from the beginning of the file, or from the first position in a stream. Position
+// 0 of a stream must have all alignments that FORMAT.md requires (Writer states this to its
+// callers). If commit() was not called, the destructor removes the written bytes if that is
 // possible.
 class Sink {
  public:

@@ -98,7 +98,8 @@ std::shared_ptr<const Source> open_file_source(const std::string& path) try {
 } catch (const FileError&) {
   throw;
 } catch (const poprt::Error& e) {
-  // The file is larger than the address space limit of the process, so it is read instead.
+  // The file may be larger than the address space limit of the process allows, so it is read
+  // instead.
   if (e.code() == ErrorCode::resource_exhausted) {
     auto stream = std::make_shared<std::ifstream>(path, std::ios::binary | std::ios::ate);
     const std::streamoff size = stream->tellg();

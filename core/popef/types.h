@@ -52,9 +52,10 @@ std::string_view tensor_type_name(TensorType type);  // "INPUT"
 std::string_view blob_type_name(BlobType type);      // "POPLAR_EXECUTABLE"
 uint64_t data_type_bytes(DataType type);             // of one element; throws FormatError
 
-// Throws SizeError for types that PopEF does not have (bf16, sub-byte, string, complex).
+// Throws SizeError for types that PopEF does not have, such as bf16, f8e4m3fn, sub-byte types,
+// string and complex ones. f8e4m3fnuz and f8e5m2fnuz become F8143 and F8152.
 DataType data_type_of(DType dtype);
-// F8 becomes f8_143.
+// F8 becomes f8_143. Throws FormatError for unknown numbers.
 DType dtype_of(DataType type);
 
 class TensorInfo {

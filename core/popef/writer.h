@@ -10,8 +10,9 @@
 //
 // Only one blob writer is active at a time: creating the next one finishes the previous one. The
 // destructor of a blob writer finishes its blob. If a blob cannot be finished (wrong size, an
-// exception, a full disk), the whole writer has failed: close() and all other functions throw, and
-// the file keeps its previous contents. A writer and its blob writers must be used by one thread.
+// exception, a full disk), the whole writer has failed: close() and all functions that write throw,
+// and the file keeps its previous contents. A writer and its blob writers must be used by one
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +62,8 @@ class Writer {
   // writer. If it can seek, its position must be a multiple of 4096 so that executables can be
   // mapped directly from the file. A stream with std::ios::app does not work; use FileWriter.
   explicit Writer(std::ostream& stream);
-  // Closes the writer without reporting errors, so call close() first.
+  // Closes the writer without reporting errors, so call close() first. If an exception ends the
+  // writing, the destructor abandons the writer instead.
   virtual ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
