@@ -69,7 +69,7 @@ std::string why_padding_matters(const ir::Graph& graph, const ir::Graph& largest
   return {};
 }
 
-// Whether the model can be compiled with these dimensions masked. If not, `why` receives the
+// Whether the model can be converted with these dimensions masked. If not, `why` receives the
 // reason.
 bool can_mask(const ir::Graph& graph, size_t shape, const ShapeSet& shapes,
               const std::vector<VaryingDimension>& masked, const Options& options,
@@ -151,7 +151,8 @@ PaddingPlan plan_padding(const ir::Graph& graph, const std::vector<ShapeSet>& se
     plan.masked = std::move(open);
     return plan;
   }
-  // If several dimensions are open, masking one of them may be sufficient.
+  // If they cannot all be masked, masks the first one that can be masked alone. The sizes of the
+  // others must then be exact.
   for (size_t i = 0; open.size() > 1 && i < open.size(); i++) {
     std::string why;
     if (!can_mask(graph, last, shapes, {open[i]}, options, why)) continue;

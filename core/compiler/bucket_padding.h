@@ -24,15 +24,17 @@ struct VaryingDimension {
 };
 
 // Returns the dimensions whose sizes differ, in the order of the names of inputs. Throws like
-// fix_shapes().
+// expand_containers(), fix_shapes() and require_static_inputs(), and invalid_argument if an input
+// has several ranks.
 std::vector<VaryingDimension> varying_dimensions(const ir::Graph& graph,
                                                  const std::vector<ShapeSet>& sets,
                                                  const Options& options);
 
 // Returns the reason why the results of a model at the shapes of `options` need not begin with its
 // results at a smaller size of the dimension, or an empty text if they do for any contents of the
-// padding. An axis may have several places for each of `sizes`. Converts the model several times.
-// Throws the errors of convert().
+// padding. The extent of an axis may be a multiple of the size. Converts the model several times.
+// Throws the errors of convert() at the shapes of `options`; an error at a smaller size is the
+// reason that it returns.
 std::string why_size_matters(const ir::Graph& graph, const VaryingDimension& dimension,
                              const Options& options);
 

@@ -32,11 +32,11 @@ enum : size_t { kAttentionQ, kAttentionK, kAttentionV, kAttentionMask, kPastK, k
 struct StoredCache {
   std::string past_name, present_name;
   size_t axis;
-  Value* past;               // the input that is replaced
+  Value* past;               // the input; it is replaced if the cache gets 8 bits
   Node* write;               // the TensorScatter that computes the output
-  Value* bytes = nullptr;    // the new input
+  Value* bytes = nullptr;    // the new input, with 8 bits
   Value* rows = nullptr;     // the new rows as bytes
-  Value* written = nullptr;  // the new output
+  Value* written = nullptr;  // the new output: the cache after the write
   Value* joined = nullptr;   // the old places, followed by the new rows
 };
 

@@ -46,8 +46,9 @@ struct ByteCache {
 // is read by another form of attention.
 void store_caches_in_bytes(ir::Graph& graph, std::span<const ByteCache> caches);
 
-// Lets each known form of attention read the cache after the write at input `position`. Others
-// still read a joined copy. The graph is static and its constants are folded.
+// Lets each known form of attention read the f32 caches after the write at input `position`. Other
+// forms, and readers of other caches, still read a joined copy. The graph is static and its
+// constants are folded.
 void read_written_caches(ir::Graph& graph, std::span<const ByteCache> caches,
                          const std::string& position);
 

@@ -26,9 +26,9 @@ ipu::Target chip_target(std::string_view word);
 // number outside its range, and the errors of chip_target().
 EstimateOptions chip_options(const OptionText& option);
 
-// Gives a conversion another batch size: the first dimension of the input shapes that have the
-// present size, or else `batch_size` and `batch_axis`. Returns the options that replace those of
-// the command line.
+// Gives a conversion another batch size: it replaces the first dimension of the input shapes in
+// which this is `samples`, the present size. If there are none, it sets `batch_size` and
+// `batch_axis`. Returns the options that replace those of the command line.
 std::string set_batch(DriverOptions& conversion, int64_t samples, int64_t batch);
 
 // Reads, converts and estimates a model. Tensors in external files may be missing. If the model

@@ -240,8 +240,8 @@ void Maker::set_lives() {
         written[owner(t)] = true;
         own.last = std::max(own.last, i);
       }
-  // Without grouping, an input is transferred before its first reader, and an output after its
-  // last one.
+  // Without grouping, an input is transferred before its first use, and an output after its last
+  // use.
   if (!options_.chip.group_host_sync) return;
   for (ipu::ChipTensor& t : program_.tensors) {
     if (t.kind == ipu::TensorKind::input) t.first = 0;

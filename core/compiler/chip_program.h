@@ -28,7 +28,8 @@ struct EstimateOptions {
 // it has a vertex.
 void prepare_for_chip(ir::Graph& graph);
 
-// The types of the graph must be static. Constants are not read.
+// The types of the graph should be static: a value of unknown size counts as empty. Constants are
+// not read, except for single numbers, such as an axis, on which a cost depends.
 ipu::ChipProgram chip_program(const ir::Graph& graph, const EstimateOptions& options);
 
 // Applies prepare_for_chip() to a copy of a converted graph, lowers it and estimates it. Throws the

@@ -54,8 +54,8 @@ void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& l
   passes::run_passes(graph, list, manager);
 }
 
-// The first inferences of the converter see the original model, before and after constant folding.
-// Later ones may follow passes that change types.
+// The number of shape inferences of the converter that see the original model, before and after
+// constant folding. Later ones may follow passes that change types.
 constexpr int kInferencesOfTheModel = 2;
 
 // Some models have many constants without readers, which every pass and every verification would
@@ -156,8 +156,9 @@ void run_early(ir::Graph& graph, const Options& options, int64_t& limit) {
   run_pipeline(graph, list, options, limit, "PopRT conversion", 0.0);
 }
 
-// An attribute that only another opset of the operator defines, or an additional input, affects the
-// result. Ignoring it would give wrong results.
+// Throws for an attribute that only another opset of the operator defines, and for an additional
+// input, because ignoring them would give wrong results. An attribute that no opset defines is a
+// warning, or an error with `strict`.
 void check_nodes(const ir::Graph& graph, bool strict) {
   std::function<void(const std::string&)> warn;
   if (!strict) warn = [](const std::string& what) { log().warn("{}", what); };

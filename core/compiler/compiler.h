@@ -20,7 +20,8 @@ enum class Precision { keep, fp32, fp16, fp8, fp8_weight, int8 };
 
 // Algorithms for 3x3 convolutions in addition to direct sums: none (`off`); Winograd's F(2x2),
 // whose rounding error is hardly larger (`exact`); also F(4x4) if it is faster (`fast`). With
-// `automatic`, each layer stays within 1e-4 of exact sums (docs/decisions/convolution-accuracy.md).
+// `automatic`, a layer may use what stays within 1e-4 of exact sums
+// (docs/decisions/convolution-accuracy.md), which today includes F(4x4), as with `fast`.
 enum class Winograd { automatic, off, exact, fast };
 
 // How nodes are assigned to several IPUs: as the model specifies (pass manual_sharding), or in
@@ -32,8 +33,8 @@ struct Calibration;  // compiler/quantize/calibrate.h
 struct Options {
   // Sizes for variable dimensions. The elements of a sequence input NAME are NAME[0], NAME[1] ...
   std::map<std::string, Shape> input_shape;
-  // Number of elements of a sequence input (0 or 1 for an optional), if input_shape does not
-  // determine it.
+  // Number of elements of a sequence input (0 or 1 for an optional). Without an entry, the entries
+  // NAME[0], NAME[1] ... of input_shape determine it (NAME for an optional).
   std::map<std::string, int64_t> input_length;
   // Receives outputs that are text, which the device cannot store. They must be constant. If null,
   // such outputs are errors.
@@ -66,7 +67,7 @@ struct Options {
   // Converts 64-bit integers to 32 bits, including inputs and outputs, like PopRT's converter.
   bool narrow_int64 = false;
   std::vector<std::string> passes;       // run after the default converter passes
-  std::vector<std::string> skip_passes;  // omitted from the default pipeline
+  std::vector<std::string> skip_passes;  // omitted from all lists of passes
   // Passes selected by options. Each runs at its place in the pipeline, or at its place in
   // `passes`.
   std::vector<std::string> requested;
@@ -74,7 +75,8 @@ struct Options {
   std::map<std::string, passes::Arguments, std::less<>> pass_arguments;
   int64_t max_tensor_size = -1;  // bytes of the largest constant that folding creates; -1: no limit
   // The most rewrites of all passes together, to bisect a wrong rewrite. convert() and compile()
-  // count separately; compile_model() of compiler/driver.h counts the rewrites of both.
+  // count separately; compile_model() of compiler/driver.h counts the rewrites of both, for each
+  // part of the model separately.
   int64_t rewrite_limit = INT64_MAX;
   // Name of the last pass that runs in each list that contains it; empty: all passes run.
   std::string stop_after;
@@ -94,9 +96,9 @@ struct Options {
   // for small models in a fused model.
   bool fewer_ipus = false;
   VirtualGraph virtual_graph = VirtualGraph::off;
-  std::vector<float> split_ratios;  // for `automatic`: fraction of the work for each IPU
+  std::vector<float> split_ratios;  // for `automatic`: the work of each IPU, relative to their sum
   bool pipelining = false;          // IPUs work on different runs at the same time
-  int64_t batches_per_step = 1;     // a multiple of the stages
+  int64_t batches_per_step = 1;     // with `pipelining`, a multiple of the stages
   // Whether results must not depend on the instruction set (kernels::Call::reproducible).
   bool reproducible = false;
   bool verify_each = true;  // whether the graph is verified after each pass
@@ -122,7 +124,7 @@ struct Executable {
   // Opaque blobs for the PopEF file, by name, for example class labels that are strings
   // (flow/class_labels.h) and the metadata of the ONNX model (onnx_metadata.h).
   std::map<std::string, std::string> notes;
-  // Weights that were narrow in the model and that the payload stores in that type.
+  // The weights that the payload stores in a narrower type, usually that of the model.
   std::vector<program::NarrowWeights> narrow;
 };
 

@@ -16,8 +16,8 @@ namespace {
 constexpr std::string_view kRemedy =
     "correct the declaration or remove it (value_info, the shape of an output)";
 
-// Whether the node is a plug-in's operator without inference. Its declared type is then the only
-// known one.
+// Whether the node has an operator without inference, such as one of a plug-in. The declared types
+// of its results are then the only known ones.
 bool infers_nothing(const ir::Node& n) {
   const ops::OpDef* op = ops::find_op(n.domain, n.op_type, n.opset());
   return op && !op->infer;

@@ -18,12 +18,14 @@ class DeclaredTypes {
  public:
   DeclaredTypes() = default;
   // Removes the declared types of the values that nodes compute, including those in subgraphs, so
-  // that they are inferred from the inputs only. With `strict`, different shapes are errors.
+  // that they are inferred from the inputs only. The results of operators without type inference
+  // keep theirs. With `strict`, different shapes are errors.
   explicit DeclaredTypes(ir::Graph& graph, bool strict = false);
 
   // Throws invalid_argument with the node, the value and both types if the declared type of
-  // `value`, a result of a node, contradicts `found`. If only shapes differ, prints one warning for
-  // all values. Along the axis `bounded`, the size in `found` is only an upper bound.
+  // `value`, a result of a node, contradicts `found`. If only shapes differ and `strict` is not
+  // set, prints one warning for all values. Along the axis `bounded`, the size in `found` is only
+  // an upper bound.
   void check(const ir::Value& value, const ir::ValueType& found,
              std::optional<size_t> bounded = std::nullopt) const;
   // The same for a value that is a sequence of tensors.
@@ -52,7 +54,7 @@ class DeclaredTypes {
   static bool element_type_matches(const Container& c, const ir::ValueType& found);
   void take_containers(ir::Graph& graph);
   void infer_and_check(ir::Graph& graph) const;
-  // Throws `text`, or prints it as a warning if only shapes differ.
+  // Throws `text`, or prints it as a warning if only shapes differ and `strict` is not set.
   void report(const std::string& text, const ir::ValueType& declared,
               const ir::ValueType& found) const;
 

@@ -60,7 +60,7 @@ void warn_of_io_tiles(const DriverOptions& options, size_t shapes) {
   if (tiles < kLeastTiles || tiles >= kTiles || tiles % 2 != 0)
     log().warn("num_io_tiles={}: a chip takes an even number from {} on, less than its {} tiles",
                tiles, kLeastTiles, kTiles);
-  if (batches < kLeastBatches)  // runners also overlap steps of one batch
+  if (batches < kLeastBatches)  // no warning, because runners also overlap steps of one batch
     log().info(
         "num_io_tiles={}: a chip and a session's run overlap all but the first and the last batch "
         "of a step, and batches_per_step is {}; give {} or more",
@@ -84,8 +84,8 @@ std::vector<ShapeSet> shapes_of(const DriverOptions& options) {
   return all;
 }
 
-// Maps the progress [0, 1] of the passes of a stage to [from, until], and calls check_stopped at
-// each report.
+// Maps the progress [0, 1] of a conversion or compilation to [from, until], and calls check_stopped
+// at each report.
 void scale_progress(Options& to, const DriverOptions& options, double from, double until) {
   to.progress = [&options, from, until](double done, std::string_view what) {
     if (options.progress) options.progress(from + (until - from) * done, what);
@@ -93,9 +93,10 @@ void scale_progress(Options& to, const DriverOptions& options, double from, doub
   };
 }
 
-// Between the operators of a model of 16-bit numbers, values have 16 bits, so rounding the rows of
-// a product is no additional error. Convolutions stay f32, because CPUs without dots of bf16
-// compute them slowly.
+// Sets argument `products` of pass narrow_weights for a model with 16-bit weights, unless the
+// caller has set it, so that products are computed in that type. Between the operators of such a
+// model, values have 16 bits, so rounding the rows of a product is no additional error.
+// Convolutions stay f32, because CPUs without dots of bf16 compute them slowly.
 void choose_half_products(const ir::Graph& graph, Options& options) {
   const bool pairs = has_weights_of(graph, DType::bf16);
   if (!pairs && !has_weights_of(graph, DType::f16)) return;
@@ -405,7 +406,7 @@ std::unique_ptr<ir::Graph> read_fused(const std::vector<std::filesystem::path>& 
 bool convert_model(ir::Graph& graph, const DriverOptions& options) {
   choose_outputs(graph, options);
   const bool one_part = fused_graph_count(graph) == 0 && options.shapes.size() < 2 &&
-                        !computes_with_sizes(graph);  // then note_batch_rows() needs the original
+                        !computes_with_sizes(graph);  // else note_batch_rows() needs the original
   Options own = options;
   if (!options.shapes.empty()) own.input_shape = options.shapes.back();
   if (options.begins) options.begins({}, graph);

@@ -40,19 +40,19 @@ struct ModelSource {
 // shapes.
 struct Part {
   size_t index = 0, count = 1;
-  std::string name;  // "graph0 NAME", "shape 1 of 2"; empty if there is only one part
+  std::string name;  // such as "graph0 NAME" or "shape 1 of 2"; empty if there is only one part
 };
 
-// All options of a compilation. A default value means that the model determines the setting.
+// All options of a compilation.
 struct DriverOptions : Options {
-  // The outputs of the model (compiler/outputs.h).
+  // The names that select the outputs of the result (compiler/outputs.h).
   std::vector<std::string> outputs, removed_outputs, checkpoints;
   // Whether a model that is not fused is an error.
   bool fused_only = false;
   // The shapes that the model is compiled at, smallest first. If not empty, they replace
   // input_shape. A conversion uses the last one, because an ONNX model has one shape.
   std::vector<ShapeSet> shapes;
-  // If above 0, more shapes are added between those (with_steps()).
+  // If above 0, more shapes are added between those in `shapes` (with_steps()).
   double max_padding = 0;
   std::map<std::string, Padding> padding;  // by input
   // If the nodes of the model are assigned to IPUs and stages, these assignments determine the
@@ -106,8 +106,8 @@ void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& option
 Executable compile_model(std::unique_ptr<ir::Graph> graph, const DriverOptions& options);
 
 // Continues the compilation of a graph for which convert_model() returned true. The options must be
-// the same, and the graph must not have been changed since, for example by settle_opset(). It is
-// consumed. The result is equal to that of compile_model(), bit for bit.
+// the same, and the graph must not have been changed since, for example by settle_opset(). The
+// graph is consumed. The result is equal to that of compile_model(), bit for bit.
 Executable compile_converted(std::unique_ptr<ir::Graph> graph, const DriverOptions& options);
 
 }  // namespace poprt::compiler

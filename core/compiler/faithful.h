@@ -27,7 +27,8 @@ namespace poprt::compiler {
 struct Faithful {
   bool saturate = false;        // false: the chip's `nanoo` mode
   bool float_partials = false;  // f32 partial sums (fp16.32) instead of f16 (fp16.16)
-  // Rounding is stochastic. Each run begins with this seed, so equal runs have equal results.
+  // If set, rounding is stochastic. Each run begins with this seed, so equal runs have equal
+  // results.
   std::optional<uint64_t> seed = {};
 };
 

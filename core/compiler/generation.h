@@ -9,8 +9,10 @@
 //            present.0 = TensorScatter(past.0, new, poprt.position)
 //
 // The mask of the model hides the free places of the cache, and the positions of the tokens are an
-// input, so the attention needs no change. GroupQueryAttention and TensorScatter already write at a
-// position. The runtime gives past and present the same memory (program/aliases.h).
+// input, so the attention needs no change. GenerationModel::fix() lets known forms of attention
+// read present.0 instead of the copy `all` (compiler/byte_caches.h). GroupQueryAttention and
+// TensorScatter already write at a position. The runtime gives past and present the same memory
+// (program/aliases.h).
 //
 // Recurrent states (Mamba, RWKV, linear attention, LSTM) have the same size before and after a run
 // (generation_states.h). They cannot be padded, so a prompt is computed in full pieces.
@@ -21,7 +23,8 @@
 // number of places in use (nonpad_kv_seqlen of Attention). The generator sets them from the lengths
 // of the slots. If TensorScatter has the mode `circular` and the cache a fixed size W below the
 // maximum length, the cache is a ring: token t is in place t % W, and a token attends to the last W
-// ones. A run with several tokens does not replace earlier ones, which the first of them needs.
+// ones. A run with several new tokens must not replace earlier tokens, because the first new tokens
+// attend to them.
 //
 // GroupQueryAttention with sliding_window_cache also expects a cache of a few places more than its
 // window. Its cache has the maximum length here, so nothing slides: the attribute is removed, and
@@ -90,8 +93,9 @@ class GenerationModel {
   // The shapes of the executable.
   std::vector<GenerationShape> shapes() const { return generation_shapes(options_); }
   // Makes the inputs of a copy of the graph static. Then stores its caches in 8 bits if byte_caches
-  // is set, or else lets attention read caches that grow after the write (compiler/byte_caches.h).
-  // With an encoder, computes the positions of its tokens from an input instead.
+  // is set; otherwise, if its caches grow, lets attention read them as they are after the write
+  // (compiler/byte_caches.h). In a decoder with an encoder, computes the positions of its tokens
+  // from an input instead of both.
   void fix(ir::Graph& copy, const GenerationShape& shape) const;
   // The encoder, if there is one; it is compiled at each of its lengths.
   const EncoderModel* encoder() const { return encoder_.get(); }

@@ -20,7 +20,8 @@ struct StateNames {
   bool required = true;  // the model must have such an output
 };
 
-// Returns the input of the graph that `output` updates, or null.
+// Returns the input of the graph that `output` updates, or null. Throws not_found if a name in
+// `named` matches the output and the input does not exist.
 ir::Value* past_state_of(const ir::Graph& graph, const ir::Value* output,
                          const std::vector<StateNames>& named);
 

@@ -41,7 +41,7 @@ struct Ports {
   std::vector<Port> inputs, outputs;
 };
 
-// Lowers the nodes of one IPU, whose memory starts at `base` of the arena.
+// Lowers the nodes of one shard, or of a whole graph, whose memory starts at `base` of the arena.
 class Lowering {
  public:
   Lowering(ir::Graph& graph, program::Builder& builder, Ports ports, const Options& options,
@@ -269,8 +269,8 @@ void require_static(const ir::Graph& graph) {
              n->describe(), v->name(), type_string(v->type), bound_of_shape(*n));
 }
 
-// Lowers the graphs of several IPUs to one program. The arena contains the transferred values,
-// followed by the memory of each IPU.
+// Lowers the graphs of several shards to one program. The arena contains the transferred values,
+// followed by the memory of each shard.
 class ShardedLowering {
  public:
   ShardedLowering(program::Builder& builder, Cut cut, const Options& options)

@@ -173,7 +173,8 @@ void MemoryPlan::measure_lifetimes(const std::vector<ir::Node*>& nodes) {
   }
 }
 
-// Places `part`, the only value in its arena storage, at `offset` bytes in `whole`.
+// Places `part` at `offset` bytes in `whole` if it fills a storage in the arena and the place is
+// aligned to 64.
 void MemoryPlan::place_inside(const ir::Value* part, const ir::Value* whole, uint64_t offset) {
   const Place inner = place(part), outer = place(whole);
   const Storage& s = storages_[inner.storage];
@@ -221,7 +222,8 @@ void MemoryPlan::share_dying_input(const ir::Node& n) {
     if (px.storage == py.storage || storages_[px.storage].space != Space::arena) continue;
     if (px.offset != 0 || storages_[px.storage].bytes != bytes_of(x)) continue;
     if (!is_only_user(px.storage, position_.at(&n), n, i)) continue;
-    // The other storage must not be in use while x is alive, so it must be used by y only.
+    // The other storage must not be in use while x is alive, so it must not be used before this
+    // node.
     if (storages_[py.storage].first < position_.at(&n)) continue;
     return merge(px.storage, py.storage, py.offset);
   }

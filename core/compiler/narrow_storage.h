@@ -16,7 +16,8 @@ bool has_narrow_constants(const ir::Graph& graph);
 // Whether a graph has constants of the type with at least two dimensions.
 bool has_weights_of(const ir::Graph& graph, DType dtype);
 
-// Returns the records that a narrower type represents exactly. It packs each weight of f32.
+// Returns the records of 4096 bytes or more that a narrower type represents exactly, or none if all
+// of them together would save too little of the file. It packs each weight of f32.
 std::vector<program::NarrowWeights> narrow_weights(const program::Program& program,
                                                    std::span<const program::Weight> weights);
 

@@ -270,8 +270,8 @@ std::vector<const PassDef*> compile_pipeline(const Options& options) {
   return all;
 }
 
-// The checkpoints have PopART's names. A transform of a plug-in runs at the checkpoint that it
-// names.
+// The checkpoints have PopART's names. A transform of a plug-in runs at the checkpoints for which
+// the options name it.
 std::vector<Stage> compile_stages(const Options& options) {
   return {{"PreAlias", resolve(kExpand, options)},
           {"MainLoops", resolve(kFuse, options)},

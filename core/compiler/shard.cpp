@@ -51,7 +51,8 @@ std::unordered_map<const Graph*, const Node*> holders_of(const Graph& graph) {
   return holders;
 }
 
-// Checks that the stage never decreases along an edge and that each stage is on one IPU.
+// Checks that each node has a stage, that the stage never decreases along an edge and that each
+// stage is on one IPU.
 void check_stages(const Graph& graph) {
   const auto holders = holders_of(graph);
   std::map<int64_t, const Node*> first;  // of each stage
@@ -212,7 +213,7 @@ std::vector<std::vector<size_t>> order_shards(const Graph& graph, const Seats& s
   return shards;
 }
 
-// Extracts the nodes of one shard from a copy of the graph.
+// Extracts the nodes of each shard from a copy of the graph.
 class Extract {
  public:
   Extract(const Graph& graph, Cut& cut, const std::vector<uint32_t>& shard_of)

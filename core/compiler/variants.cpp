@@ -109,8 +109,8 @@ class Dimensions {
     return dims;
   }
 
-  // For each size: computes the output shapes if only this size is that of the largest shape, and
-  // all other sizes are those of the smallest shape.
+  // If there are several sizes: computes for each one the output shapes at which only this size is
+  // that of the largest shape, and all other sizes are those of the smallest shape.
   void probe(const OutputShapes& output_shapes) {
     if (sizes_.size() < 2) return;
     for (const Size& varies : sizes_) {
@@ -215,7 +215,7 @@ class Dimensions {
   }
 
   // Returns the numbers with which (times * size + over - 1) / over + plus is the dimension in
-  // every part, or null if there are none.
+  // every part, or null if there are none with a `plus` from -64 to 64.
   static Json scale(const Sizes& sizes, const Size& size) {
     const Sizes& from = size.of_parts;
     constexpr int64_t kMostPlus = 64;

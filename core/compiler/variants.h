@@ -14,7 +14,7 @@ namespace poprt::compiler {
 inline constexpr const char* kVariants = "poprt.branches";
 
 // Links models whose anchors already have prefixes. `names` are the names of the models, in the
-// order of `parts`. Throws invalid_argument.
+// order of `parts`. Throws as program::link_graphs().
 Executable link_graphs(const std::vector<Executable>& parts, const std::vector<std::string>& names);
 
 // Links the programs of one model at the shapes of a generator, in the order of `parts`. The
@@ -42,11 +42,11 @@ using OutputShapes =
 // Links the programs of one model at several shapes, smallest first. An input dimension that
 // differs between the shapes follows a size, which has the name of the dim_param, or else the name
 // INPUT:AXIS. An output dimension follows a size from which its values at all shapes can be
-// computed. If several sizes vary, `output_shapes` is called with only one of them enlarged, and
-// its results must agree. A request must have one of the compiled sizes of the dimensions in
-// `exact`. Throws invalid_argument if an input of `padding` does not exist, and unimplemented if an
-// output dimension follows no size, because results could not be cropped, or if the model has
-// state.
+// computed. If several sizes vary, `output_shapes` is called once for each size, with only this
+// size enlarged, and its results must agree. A request must have one of the compiled sizes of the
+// dimensions in `exact`. Throws invalid_argument if an input of `padding` does not exist, and
+// unimplemented if an output dimension follows no size, because results could not be cropped, or if
+// the model has state.
 Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symbols,
                        const std::map<std::string, Padding>& padding,
                        const OutputShapes& output_shapes,

@@ -44,7 +44,8 @@ TextForm form_of(const Node& n) {
   return f.text_form;
 }
 
-// The lists of opset 1 map numbers to names and back, and are not changed.
+// The table of a node that maps text to numbers or numbers to text. A LabelEncoder of opset 1 maps
+// in both directions, and is not changed.
 std::optional<ops::LabelTable> table_of(const Node& n) {
   if (form_of(n) != TextForm::translates || n.find_attr("classes_strings")) return std::nullopt;
   return ops::label_table(n);

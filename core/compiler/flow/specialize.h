@@ -10,7 +10,8 @@
 // Containers as inputs and outputs: a sequence NAME of n tensors becomes n anchors NAME[0] ...
 // NAME[n-1]. An optional becomes the anchors of its element if it is present, and none if it is
 // absent. n, and whether an optional input is present, must be known at compile time: from
-// Options::input_length or from the number of input_shape entries NAME[k].
+// Options::input_length or from the number of input_shape entries NAME[k] (for an optional, from an
+// entry NAME).
 //
 // Sizes that depend on data: the results of NonZero, Unique, Compress and other operators with
 // Facts::data_sized, and the scan outputs of a loop that ends early, get their upper bound as
@@ -43,7 +44,8 @@ void expand_containers(ir::Graph& graph, const Options& options);
 // text are moved to Options::constant_outputs, or are errors if it is null. Throws unimplemented
 // with the node and the value that must be constant, resource_exhausted if unrolling creates too
 // many nodes or subgraphs are nested too deeply, and invalid_argument for a contradiction in the
-// model. Returns whether the graph changed.
+// model. Returns whether the graph was rewritten. If nothing has to be removed, only nodes with
+// state get an attribute.
 bool specialize(ir::Graph& graph, const Options& options, const DeclaredTypes& declared = {});
 
 // Turns If and Loop into marked ranges of nodes. It is the compiler's last step before memory is

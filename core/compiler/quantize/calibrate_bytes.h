@@ -24,8 +24,9 @@ struct HeldOut {
 };
 HeldOut held_out(const Samples& samples);
 
-// Compares a converted model with the original on the held-out runs. Returns lines that begin with
-// "accuracy on".
+// Compares a converted model with the original on the held-out runs. Returns lines, the first of
+// which begins with "accuracy on", or with "accuracy not measured" if the conversion has changed an
+// input.
 std::string measure_accuracy(const ir::Graph& original, const ir::Graph& converted,
                              const Options& options);
 
