@@ -50,8 +50,8 @@ class PassContext {
   // From a list with one word per line.
   std::vector<std::string> words(std::string_view name) const;
 
-  // The model before the first pass of the list. Null unless a pass of the list needs it
-  // (PassDef::needs_origin).
+  // The model before the first pass of the list, or PassManagerOptions::origin. Null if that is
+  // null and no pass of the list needs it (PassDef::needs_origin).
   const ir::Graph* origin = nullptr;
   // Receives the text that an inspecting pass prints. If null, it goes to the standard output.
   std::function<void(std::string_view text)> print;

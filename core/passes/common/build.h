@@ -53,9 +53,9 @@ ir::Value* padded(ir::Node& at, ir::Value* v, int64_t axis, int64_t size);
 ir::Value* computed(ir::Node& at, std::string_view op_type,
                     std::initializer_list<ir::Value*> inputs);
 
-// Makes readers of the node's outputs read the values of `by`, which take the names of the outputs,
-// and erases the node and all nodes that only it needed. An output whose `by` is null must have no
-// reader. If `by` cannot replace a graph output, a copy of it does.
+// Makes readers of the node's outputs read the values of `by`, and erases the node and all nodes
+// that only it needed. A value that nothing read before takes the name of the output. An output
+// whose `by` is null must have no reader. If `by` cannot replace a graph output, a copy of it does.
 void replace_outputs(ir::Node& node, std::span<ir::Value* const> by);
 
 // Elements [begin, end) of a tensor along `axis`. The type must have whole bytes.

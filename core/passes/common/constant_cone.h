@@ -14,8 +14,9 @@ bool has_subgraphs(const ir::Node& node);
 // `largest` bytes.
 bool can_be_computed(const ir::Node& node, uint64_t largest);
 
-// Whether results that can be computed should become constants. Widened quantized weights should
-// not: weights stay quantized until the compiler widens those that no integer kernel reads.
+// Whether results that can be computed should become constants. Widened quantized weights of more
+// than 4 bytes should not: weights stay quantized until the compiler widens those that no integer
+// kernel reads.
 bool can_be_constant(const ir::Node& node, uint64_t largest);
 
 // The nodes that depend on constants only, directly or through other such nodes. Valid until the

@@ -43,8 +43,8 @@ struct StaticCacheInputs {
 // Throws unimplemented if two inputs have the same purpose.
 StaticCacheInputs static_cache_inputs(const ir::Graph& graph);
 
-// The product whose result `value` is, after at most 7 elementwise nodes with constants; null if
-// there is none.
+// The product whose result `value` is, after at most 7 nodes of the kinds Cast, Tanh, Identity and
+// (with a constant) Mul, Div and Add; null if there is none.
 ir::Node* product_of_logits(ir::Value* value);
 
 }  // namespace poprt::passes

@@ -56,9 +56,11 @@ struct PrecisionParameters {
   bool fp8_weights_only = false;  // precision fp8_weight: products compute in f16
   bool fp8_skip_op = true;        // whether fp8_skip_op_names is used
   std::vector<std::string> fp8_skip_op_names = {};
-  std::map<std::string, QuarterFormat> fp8_input_dict = {};  // by node name; overrides `fp8`
+  // These override `fp8`, by the name of the node or of its result.
+  std::map<std::string, QuarterFormat> fp8_input_dict = {};
   std::map<std::string, QuarterFormat> fp8_weight_dict = {};
-  // Codes of weights (u8, in the weight's layout) that are not the nearest ones, by node name.
+  // Codes of weights (u8, in the weight's layout) that are not the nearest ones, by the name of the
+  // node or of its result.
   std::map<std::string, Tensor> fp8_codes = {};
 
   // For float_to_int8, by weight name. If empty, the weights of all products are rounded to the

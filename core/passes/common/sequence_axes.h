@@ -35,7 +35,7 @@ Axes plain_axes(const Shape& shape);
 // [rows, places * 8] by [2,24], but [3,16] would cut the rows.
 std::optional<Axes> reshaped_axes(const Axes& from, const Shape& to);
 // Axes of the result of an Expand to `to` (or of broadcasting). An axis that grows to the length
-// becomes an axis of places.
+// becomes an axis of places, and the first axis, if it grows to the number of rows, one of rows.
 Axes expanded_axes(const Axes& from, const Shape& to, SequenceSizes old);
 // Axes of every result. Shape inference runs with numbers of rows and places that no other
 // dimension has, so the shapes of the results show their factors. An input without axes keeps its

@@ -150,7 +150,7 @@ class Products {
     return out;
   }
 
-  // Sums the labels that only term i (or j) has.
+  // Sums the labels of `t` that neither the result nor a term other than i and j has.
   Term reduced(const Term& t, size_t i, size_t j) {
     const Labels needed = needed_by_others(i, j);
     std::vector<int64_t> axes;

@@ -13,7 +13,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Results of at most this many bytes are always stored.
+// Results of at most this many bytes are stored however small their operands are, within the
+// Budget.
 constexpr uint64_t kSmallResult = 1 << 20;
 // The least time, in nanoseconds of one thread for each byte, that storing a larger result must
 // save in every run: the time of a few steps of arithmetic. Reading a byte takes 0.04 ns; computing

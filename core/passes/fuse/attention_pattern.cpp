@@ -13,8 +13,8 @@
 // OpDef::bound excludes padded keys by three Where nodes, which are all fused: Where(real, scores,
 // -inf) before Softmax, Where(real, weights, 0) after it, and Where(real, v, 0). The first one
 // becomes part of the mask. The second one is dropped, because the weight of a score of -inf is 0
-// already. The third one is applied to the rows of v and, if there is another mask, to the rows of
-// k, because padding may be NaN.
+// already. The third one is applied to the rows of v and, if there is another mask that is not
+// causal, to the rows of k, because padding may be NaN.
 #include <algorithm>
 #include <array>
 #include <limits>

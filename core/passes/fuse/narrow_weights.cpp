@@ -1,7 +1,8 @@
 // Stores f32 weights of poprt.Linear and tables of Gather in a narrower type. Weights that were
 // f16, bf16 or 8-bit floats in the model become that type again, which changes no number: kernels
 // widen them in registers. If products of bf16 or f16 are chosen, all weights of poprt.Linear are
-// rounded to that type. The rows that a Gather selects are widened after it.
+// rounded to that type, except weights with a number beyond the range of f16 if that is the type.
+// The rows that a Gather selects are widened after it.
 #include <algorithm>
 #include <cmath>
 

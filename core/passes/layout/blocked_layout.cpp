@@ -117,7 +117,7 @@ class Layout {
   }
 
   // Whether an operand can be combined with a blocked one: a scalar constant, a constant per
-  // channel, or an image with the same channels (one pixel or full size).
+  // channel, or an image with the same channels, either of full size or blocked and broadcast.
   bool operand_fits(const ops::AxisMap& map, const Node& n, size_t i) const {
     const Value* v = n.input(i);
     const Shape& out = n.output()->shape();

@@ -1,10 +1,11 @@
 // Moves quantised convolutions and the nodes between them to channels last, [N, spatial..., C]. The
 // bytes of a pixel are then consecutive, and the kernel multiplies four of them at a time.
 //
-// The pass walks the graph once. QLinearConv always gets its input in that layout. Elementwise
-// operators, Concat, pooling of bytes and GlobalAveragePool are converted if their input already
-// has it. Each converted node gets a twin. If an unconverted node or a graph output still reads the
-// old value, one Transpose computes it.
+// The pass walks the graph once. QLinearConv, if the kernel supports it, and MaxPool of bytes with
+// many channels get their input in that layout. Elementwise operators, Concat, other MaxPool of
+// bytes and GlobalAveragePool are converted if their input already has it. Each converted node gets
+// a twin. If an unconverted node or a graph output still reads the old value, one Transpose
+// computes it.
 #include <algorithm>
 #include <unordered_map>
 

@@ -64,8 +64,8 @@ std::map<std::string, Tensor> compute(const Graph& graph, const Feeds& feeds) {
   return out;
 }
 
-// The tolerance for a different order of rounding, relative to the largest value. It is larger for
-// f16 and bf16.
+// The tolerance for a different order of rounding, relative to the largest value, or to 1 if all
+// are smaller. It is larger for f16 and bf16.
 double tolerance_of(const Tensor& t) {
   return t.dtype() == DType::f16 || t.dtype() == DType::bf16 ? 2e-2 : 1e-3;
 }

@@ -102,8 +102,8 @@ std::vector<std::vector<size_t>> producers_of(const std::vector<Node*>& nodes) {
   return producers;
 }
 
-// Assigns each cut the unassigned nodes that it depends on. The remaining nodes get the last
-// number.
+// Assigns each cut the unassigned nodes that it depends on. The remaining nodes get the number
+// after the largest one.
 void assign_numbers(Graph& graph, const std::vector<Cut>& cuts, std::string_view attribute) {
   const std::vector<Node*> nodes = graph.nodes();
   const auto producers = producers_of(nodes);

@@ -1,6 +1,6 @@
 // Converts f32 to f16: inputs, outputs, weights and intermediate values. An operator becomes f16 if
-// ONNX defines it for f16 in this opset and in those that the model may be converted to. All others
-// keep computing in f32 between casts, so that the model is valid in each of these opsets:
+// ONNX defines it for f16 in each opset from 11 (PopART's) to that of the model. All others keep
+// computing in f32 between casts, so that the model is valid in each of these opsets:
 //
 //   %y = MatMul(%x, %w)     all f16
 //   %z = CumSum(%y, %axis)  opset 11 does not define it for f16: Cast, CumSum of f32, Cast

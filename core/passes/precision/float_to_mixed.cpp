@@ -1,5 +1,5 @@
-// Converts Conv, MatMul and Gemm to f16. Inputs, outputs and operators that are sensitive to a
-// short mantissa or range (normalisations, Softmax, sums) stay f32.
+// Converts Conv, MatMul and Gemm to f16. Inputs, outputs and all other operators stay f32. Some of
+// them are sensitive to a short mantissa or range: normalisations, Softmax and sums.
 #include <algorithm>
 #include <cmath>
 

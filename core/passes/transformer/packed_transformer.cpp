@@ -123,7 +123,8 @@ class Packing {
 
   bool depends(const Value* v) const { return v && (packed_.contains(v) || unpacked_.contains(v)); }
   Tokens tokens_of(const Value* v) const;
-  // Whether an unpacked value has each sequence in its own row: [items, longest, ...].
+  // Whether an unpacked value has the places of each sequence one after the other: [items, longest,
+  // ...] or [items * longest, ...].
   bool has_sequences(const Value* v) const;
   Unpacked& unpacked(Node& at, Value* v);
   Value* repacked(Node& at, Value* v);

@@ -34,8 +34,8 @@ bool is_one_group(const Node& n) {
          n.input(0)->shape().size() == 2;
 }
 
-// Returns the node whose f16 result is that of `end`: `end` itself, or the Cast to f16 that is its
-// only reader.
+// Returns the node that computes the f16 result of `end`: `end` itself or, if `end` is a Cast to
+// f16, the node whose result only this Cast reads. Null if there is none.
 Node* rounded_by(Node& end) {
   if (end.outputs().empty() || end.output()->dtype() != DType::f16) return nullptr;
   if (!end.is("Cast")) return &end;
