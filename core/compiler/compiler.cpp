@@ -28,8 +28,8 @@ namespace {
 
 constexpr int64_t kOpsetOfNewNodes = 21;
 
-// Runs passes and reports progress between `from` and `until`. Subtracts their rewrites from
-// `limit`, the most rewrites.
+// Runs passes and reports progress between `from` and `until`. `limit` is the number of rewrites
+// that are still allowed; theirs are subtracted from it.
 void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& list,
                   const Options& options, int64_t& limit, std::string_view title, double until,
                   double from = 0) {

@@ -13,8 +13,9 @@ struct Retype {
   int64_t onnx_from, onnx_to;  // their values in ONNX attributes (Cast `to`, `dtype`)
   // Whether a node reads and writes `to`. Other nodes keep computing in `from`, between casts.
   std::function<bool(const ir::Node& node)> accepts;
-  // Whether an input of an accepted node stays `from`, or a constant does because it would be
-  // narrowed and widened again (shapes, axes, scales).
+  // Whether an input of an accepted node stays `from`. A constant stays `from` for each reader for
+  // which this is true, whether the node is accepted or not, so that it is not narrowed and widened
+  // again (shapes, axes, scales).
   std::function<bool(const ir::Use& use)> keeps;
   // Converts a constant to the new type.
   std::function<Tensor(const Tensor& tensor)> convert;

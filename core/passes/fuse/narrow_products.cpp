@@ -80,8 +80,8 @@ Value* cast_before(Node& n, Value* v, int64_t number) {
   return insert_node(n, "Cast", "", {v}, {{"to", number}})->output();
 }
 
-// Replaces the product of x, which number_of() must support, by poprt.Linear; `addend` is added to
-// the result.
+// Replaces the product of x, whose type number_of() must support, by poprt.Linear; `addend` is
+// added to the result.
 void add_linear(Node& n, Value* x, const Weights& w, Value* bias, bool byte_products,
                 Value* addend = nullptr) {
   const bool wide = x->dtype() == DType::f32;
