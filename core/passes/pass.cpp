@@ -46,7 +46,8 @@ void verify_after(const ir::Graph& graph, const Unverified& unverified) {
 }
 
 // Whether the name of the pass has all words of `name`, by their first four letters and in any
-// order: fold_constants is constant_folding.
+// order: fold_constants is constant_folding. Words of fewer than three letters are ignored, and two
+// others are required.
 bool same_stems(std::string_view name, const PassDef& pass) {
   size_t words = 0;
   while (!name.empty()) {

@@ -1,6 +1,7 @@
 // The products that can be computed on bytes, and the values of a model that become bytes with
 // them, so that no value is converted to floats between products:
 //
+//   Conv, MatMul, Gemm             the data, which is multiplied by the weights
 //   Conv -> Relu, Clip             the result, because a convolution of bytes writes bytes
 //   Conv -> Add -> Relu            both operands and the result
 //   MaxPool, Reshape ... of bytes  the result, with the same range

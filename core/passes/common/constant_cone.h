@@ -19,8 +19,8 @@ bool can_be_computed(const ir::Node& node, uint64_t largest);
 // kernel reads.
 bool can_be_constant(const ir::Node& node, uint64_t largest);
 
-// The nodes that depend on constants only, directly or through other such nodes. Valid until the
-// graph changes.
+// The nodes for which can_be_constant() is true and that depend on constants only, directly or
+// through other such nodes. Valid until the graph changes.
 class ConstantCones {
  public:
   // Nodes with a result larger than `largest` bytes are not included.
@@ -39,7 +39,7 @@ class ConstantCones {
 };
 
 // Returns the value of a constant, or computes it if it depends on constants only. Returns an
-// undefined tensor for other values, and if an intermediate result has more than `largest` bytes.
+// undefined tensor for other values, and if can_be_computed() is false for one of the nodes.
 Tensor known_value(const ir::Value* value, uint64_t largest);
 
 // The bytes of constants that a cone reads; each constant counts once.

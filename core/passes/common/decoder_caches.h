@@ -16,7 +16,7 @@ struct DecoderCache {
   size_t axis = 2;               // the axis of the tokens
   // The present is the past followed by new tokens. Otherwise it has the size of the past.
   bool grows = false;
-  ir::Value* added = nullptr;  // the new tokens, if the node has them as a value
+  ir::Value* added = nullptr;  // the new tokens of a Concat with two inputs; null for other nodes
   int64_t ring = 0;            // the number of places of a cache that is a ring; 0: it is none
 };
 

@@ -19,8 +19,8 @@ inline poprt_node* handle(ir::Node& node) { return reinterpret_cast<poprt_node*>
 
 // Calls a plug-in's function that may use graph_host() and returns its result. Failures become an
 // Error with `what` as prefix: those that it reports by fail(), errors of host functions,
-// exceptions, and a result that is an error code. get_parameter() reads `arguments`; null means
-// none.
+// exceptions, and, with `result_is_code`, a result that is an error code. get_parameter() reads
+// `arguments`; null means none.
 int32_t call_with_graph(std::string_view what, const std::function<int32_t()>& function,
                         bool result_is_code = true, const Arguments* arguments = nullptr);
 

@@ -19,9 +19,10 @@ struct InputShapes {
   std::set<std::string> without_batch = {};  // inputs that batch_size does not change
 };
 
-// Known dimensions must not change. If one input fixes a symbolic dimension, all inputs with the
-// same symbol get its value. Returns whether a dimension changed. Throws invalid_argument with the
-// names of the input and the option.
+// Applies the shapes and the batch. A shape for a name that is not an input causes a warning. Known
+// dimensions must not change. If one input fixes a symbolic dimension, all inputs with the same
+// symbol get its value. Returns whether a dimension changed. Throws invalid_argument with the names
+// of the input and the option.
 bool fix_input_shapes(ir::Graph& graph, const InputShapes& wanted);
 
 }  // namespace poprt::passes

@@ -26,8 +26,9 @@ struct KeyMask {
 // Gather selects rows.
 std::vector<KeyMask> find_key_masks(ir::Graph& graph);
 
-// Adds the simplest nodes before `at` that compute the mask: the input as bool, a Reshape, and a
-// Where if the mask is a float.
+// Adds the simplest nodes before `at` that compute the mask: the input as bool, a Reshape, with
+// `pairs` an And, and then a Where if the mask is a float, or a Not if it is true where keys are
+// dropped.
 ir::Value* plain_key_mask(ir::Node& at, const KeyMask& mask);
 
 }  // namespace poprt::passes

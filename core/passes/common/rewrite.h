@@ -31,8 +31,8 @@ using ir::producer_if;
 using ir::single_use;
 
 bool is_used(const ir::Value* value);
-// Like producer_if, but null unless single_use(value): if the value has several readers, or its
-// only reader is in a subgraph.
+// Like producer_if, but null unless single_use(value): if the value has several readers or is a
+// graph output, or its only reader is in a subgraph.
 ir::Node* sole_producer_of(const ir::Value* value, std::string_view op_type,
                            std::string_view domain = "");
 
@@ -74,8 +74,9 @@ ir::Node* insert_node(
 
 // Erases the node if it has no readers, and then the nodes and constants that only it read.
 void erase_if_dead(ir::Node* node);
-// Makes readers of a single-output node read `by`, which takes its name, and erases the node and
-// all nodes that only it needed. A node of the same graph must produce `by`.
+// Makes readers of a single-output node read `by`, which takes its name unless it is an output of
+// the graph already, and erases the node and all nodes that only it needed. A node of the same
+// graph must produce `by`.
 void replace_node(ir::Node& node, ir::Value* by);
 
 // For nodes that do nothing: whether readers of `value` can read `by` instead. They cannot if

@@ -57,7 +57,8 @@ struct Adapted {
   bool changes() const;
 };
 // Decides for input `index` of a node whose other inputs have the axes `inputs`. Returns nothing if
-// its shape does not fit.
+// its shape does not fit, or if only one of its rows would be kept and the rows differ or are not
+// known.
 std::optional<Adapted> adapted_operand(const ir::Node& node, size_t index,
                                        std::span<const std::optional<Axes>> inputs,
                                        SequenceSizes old);

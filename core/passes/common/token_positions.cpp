@@ -212,7 +212,8 @@ class Positions {
   }
 
   // The inputs of Range and Slice decide the size of the result, and its contents depend on the
-  // position. Returns the result for the position, or null for another node.
+  // position. Returns the result for the position, or null if the node is another one or does not
+  // depend on the position.
   Value* moved_places(Node& n) {
     if (!ir::is_onnx_domain(n.domain)) return nullptr;
     const auto moved = [&](size_t i) -> Value* {

@@ -15,8 +15,8 @@
 // written before attention reads the cache. Attention never sees the places after the new tokens:
 // this file adds a mask.
 //
-// check() proves the result with numbers: for several lengths, the changed model computes the same
-// tables, masks and indices as the model of the exporter.
+// check() tests the result with numbers: for a past of a given length, the changed model must
+// compute the same tables, masks and indices as the model of the exporter.
 #pragma once
 
 #include <cstdint>

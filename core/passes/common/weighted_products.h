@@ -29,7 +29,8 @@ struct WeightedProduct {
 // Converts a float constant to f32; f64 is rounded.
 std::vector<float> to_floats(const Tensor& tensor);
 
-// Visits the products of the graph and its subgraphs in order. `visit` may erase the node.
+// Visits the products of the graph and its subgraphs in order, except those of constant data and
+// Gemm with transA. `visit` may erase the node.
 void for_each_product(ir::Graph& graph, const std::function<void(WeightedProduct&)>& visit);
 
 }  // namespace poprt::passes

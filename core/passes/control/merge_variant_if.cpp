@@ -8,7 +8,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Returns the branch of one If of this graph that contains every reader of the node, or null.
+// Returns the subgraph, of one node of the same graph as `n`, that contains every reader of `n`, or
+// null.
 Graph* branch_of_readers(const Node& n) {
   Graph* found = nullptr;
   for (const Value* v : n.outputs()) {

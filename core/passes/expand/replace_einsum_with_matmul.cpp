@@ -7,7 +7,8 @@
 //   c       yes, yes, no      summed
 //
 // MatMul multiplies a as [w, b*h, c] by b as [w, c, k], and the result [w, b*h, k] is transposed to
-// [b, h, w, k]. Groups without labels are left out.
+// [b, h, w, k]. Left or right without labels is an axis of size 1, and a batch without labels is no
+// axis.
 //
 // Before that, an axis that broadcasts is removed, a label that an operand has twice becomes a
 // diagonal, and a label that only one operand has, and the result does not, is summed. Several

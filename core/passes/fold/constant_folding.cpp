@@ -32,7 +32,7 @@ struct Budget {
   uint64_t largest = UINT64_MAX;  // bytes of one result
   // Bytes of all results, because a chain of nodes may double a constant again and again.
   uint64_t made = 0;
-  uint64_t stored = 0;  // bytes of results that are larger than their operands
+  uint64_t stored = 0;  // bytes of large results of small operands
 
   Budget(Graph& graph, const PassContext& context) {
     uint64_t given = 0;

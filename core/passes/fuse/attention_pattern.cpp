@@ -6,7 +6,8 @@
 // following forms are recognised:
 //   scores: MatMul(q, k^T), scaled by constants before or after. k is transposed together with the
 //   heads or separately.
-//   mask: scores + mask, Where(keep, scores, constant), Where(drop, constant, scores), or none.
+//   mask: scores + mask, Where(keep, scores, constant), Where(drop, constant, scores), such a Where
+//   plus a mask, or none.
 //   result: Softmax over the last axis, MatMul with v, Transpose back, Reshape to [B, length,
 //   width].
 //
@@ -325,7 +326,7 @@ bool is_causal(const Scores& s, const Shape& scores) {
 Value* as_rows(Node& at, const Heads& h) {
   const Shape wanted{h.batch, h.length, h.x->shape().back()};
   if (h.x->shape() == wanted) return h.x;
-  // If the projection is [B * S, columns], its input is often a Reshape of the wanted form.
+  // If x is [B * S, columns], it is often the Reshape of a value of the wanted form.
   if (const Node* reshape = producer_if(h.x, "Reshape");
       reshape && reshape->input(0)->type.is_static() && reshape->input(0)->shape() == wanted)
     return reshape->input(0);

@@ -3,9 +3,9 @@
 // input of a convolution is rounded the same whether it is stored as bf16 or not; a residual is
 // rounded once more.
 //
-// A result is stored as bf16 if every reader is a convolution whose kernel accepts bf16, or a
-// Concat of such results. The pass starts with all results and removes those that violate a
-// condition until none does.
+// A result of a convolution whose kernel can write bf16 is stored as bf16 if every reader is a
+// convolution whose kernel accepts bf16, or a Concat of such results. The pass starts with all
+// results and removes those that violate a condition until none does.
 #include <algorithm>
 #include <unordered_set>
 

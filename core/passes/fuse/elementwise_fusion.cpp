@@ -92,8 +92,8 @@ class Fusion {
   }
 
   // Whether no outside node depends on the group and is needed by it. Each existing group counts as
-  // one node. A group on which too many nodes depend is not examined further: a value with
-  // thousands of readers would be visited for each of them.
+  // one node. A group on which more than kMostVisited nodes depend is not examined further and
+  // counts as not convex: a value with thousands of readers would be visited for each of them.
   bool is_convex(const Group& group) const {
     const std::set<Node*> members(group.begin(), group.end());
     const size_t last = position_.at(group.back());

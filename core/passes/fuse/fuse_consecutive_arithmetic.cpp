@@ -46,8 +46,8 @@ std::optional<ConstantOperand> multiplicative(const Node& n) {
   return std::nullopt;
 }
 
-// Sums that cancel (x + 1e8 - 1e8 rounds on purpose) and products near the limits of the range are
-// not merged.
+// Sums that cancel (x + 1e8 - 1e8 rounds on purpose) and factors whose product may leave the range
+// are not merged.
 bool safe_sum(double a, double b) { return a == 0 || b == 0 || (a > 0) == (b > 0); }
 bool safe_factor(double a) { return std::abs(a) > 1e-12 && std::abs(a) < 1e12; }
 

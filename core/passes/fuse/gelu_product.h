@@ -6,8 +6,8 @@
 
 namespace poprt::passes {
 
-// Replaces each match by operator Gelu with that approximation. `argument` returns x if a value of
-// the dtype is 1 + f(x), else null.
+// Replaces each match, except those of f64, by poprt.Gelu with attribute `approximate`. `argument`
+// returns x if a value of the dtype is 1 + f(x), else null.
 inline void replace_gelus(ir::Graph& graph, PassContext& context, const char* approximate,
                           ir::Value* argument(const ir::Value*, DType)) {
   for_each_node(graph, [&](ir::Node& n) {

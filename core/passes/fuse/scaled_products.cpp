@@ -44,7 +44,7 @@ bool product_fits(const Node& product) {
          is_symmetric(b, product.input(3));
 }
 
-// Returns the vector or number without leading dimensions of 1.
+// Returns the constant as a vector of its elements.
 Value* as_row(Value* v) {
   const Tensor& t = v->constant();
   if (t.shape().size() == 1) return v;

@@ -3,8 +3,8 @@
 // One-dimensional values are images of one row. The slices of three-dimensional values are
 // concatenated as rows: [N, C, D, H, W] becomes [N, ceil(C/16), D*H, W, 16].
 //
-// The pass walks the graph once. Convolutions get a blocked input, except those of one group that
-// read a plain value of fewer than 16 channels. Pooling, elementwise operators, Concat and Resize
+// The pass walks the graph once. Convolutions get a blocked input, except a Conv of one group that
+// reads a plain value of fewer than 16 channels. Pooling, elementwise operators, Concat and Resize
 // are converted if an input is already blocked. Each converted node gets a twin on blocked values.
 // If a plain node or a graph output still reads the old value, one Unblock computes it.
 #include <string_view>

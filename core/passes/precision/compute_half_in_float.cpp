@@ -1,6 +1,7 @@
-// Makes f16 and bf16 graphs compute in f32, because the fast emulator does. Weights, inputs and
-// outputs are stored in half precision. The results are at least as accurate as those of the chip,
-// which rounds more often.
+// Makes f16 and bf16 graphs compute in f32, because the fast emulator does. Inputs and outputs keep
+// their type. Weights become f32 here, and later steps may store them in half precision again if it
+// still represents them (narrow_weights and compiler/narrow_storage.h). The results are at least as
+// accurate as those of the chip, which rounds more often.
 #include <array>
 #include <cmath>
 #include <unordered_map>

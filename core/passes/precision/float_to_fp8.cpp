@@ -233,7 +233,8 @@ std::map<std::string, QuarterFormat> formats_of(const PassContext& context, cons
   return formats;
 }
 
-// The parameters from the options, overridden by the pass's own arguments.
+// The parameters from the options. The pass's own arguments override them, or extend lists of names
+// and formats.
 PrecisionParameters parameters_of(const PassContext& context) {
   PrecisionParameters p = context.precision ? *context.precision : PrecisionParameters();
   if (const std::string& text = context.text("fp8_params"); !text.empty())

@@ -26,7 +26,8 @@ using ir::Graph;
 using ir::Node;
 
 // Limits of constants, as in PopRT: values beyond the range of f16 become kLargest, and constants
-// of one element that would become 0, such as epsilons, become kSmallest.
+// of one element that are closer to 0 than kSmallest, such as epsilons, become kSmallest, because
+// the smallest of them would become 0.
 constexpr double kLargest = 65500, kSmallest = 1e-7;
 
 bool is_float(const ir::Value* v) {
@@ -89,8 +90,8 @@ void warn_of_missing(Graph& graph, std::span<const std::string> types) {
       log().warn("`fp16_skip_op_types`: no operator {} is left in the model", type);
 }
 
-// Returns the nodes that may leave the range of f16 (powers, exponentials, sums and products of
-// many numbers, and sums and products of such results) and those that bring results back into it
+// Returns the nodes that may leave the range of f16 (powers, exponentials, sums, means and products
+// of many numbers, and sums and products of such results) and those that bring results back into it
 // (roots, logarithms and quotients).
 std::unordered_set<const Node*> overflow_patterns(Graph& graph) {
   std::unordered_set<const Node*> found;

@@ -85,7 +85,7 @@ void quantise_product(const WeightedProduct& p, const ByteFormat& data) {
   n.set_input(2, dequantized(n, whole, scales, 0));
 }
 
-// Whether a convolution computes the value, with a Relu or Clip after it.
+// Whether a convolution computes the value, directly or with Relus and Clips after it.
 bool is_of_convolution(const Value* v) {
   const Node* n = v->producer();
   while (n && (n->is("Relu") || n->is("Clip"))) n = n->input(0)->producer();

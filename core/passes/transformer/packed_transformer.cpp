@@ -231,7 +231,8 @@ void Packing::select_inputs() {
   }
 }
 
-// Rewrites masks into a form that does not depend on the sizes.
+// Replaces masks by those of plain_key_mask(), because others may depend on the sizes in ways that
+// the pass cannot change.
 void Packing::rewrite_masks() {
   for (const KeyMask& mask : find_key_masks(graph_)) {
     if (!packed_.contains(mask.input)) continue;
@@ -434,8 +435,8 @@ void Packing::unpack_node(Node& n) {
   set_unpacked(n, *insert_like(n, n, inputs), *results);
 }
 
-// Whether a value that depends on tokens is added to the scores, in addition to the product of
-// queries and keys.
+// Whether the scores depend on tokens in addition to the product of queries and keys, as with a
+// mask.
 bool Packing::is_masked(const Node& softmax) const {
   std::vector<const Value*> work{softmax.input(0)};
   std::unordered_set<const Value*> seen;
