@@ -45,7 +45,8 @@ struct PaddingPlan {
 };
 
 // Converts the model several times, at the largest shape and at smaller sizes. The callbacks of
-// `options` are not called. Throws the errors of convert() at the largest shape.
+// `options` are not called. Throws like varying_dimensions(), and the errors of convert() at the
+// largest shape.
 PaddingPlan plan_padding(const ir::Graph& graph, const std::vector<ShapeSet>& sets,
                          const Options& options);
 

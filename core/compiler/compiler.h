@@ -73,7 +73,9 @@ struct Options {
   std::vector<std::string> requested;
   // Arguments by pass name.
   std::map<std::string, passes::Arguments, std::less<>> pass_arguments;
-  int64_t max_tensor_size = -1;  // bytes of the largest constant that folding creates; -1: no limit
+  // Bytes of the largest constant that folding creates. -1: only the limit of all constants that it
+  // creates counts (passes/fold/constant_folding.cpp).
+  int64_t max_tensor_size = -1;
   // The most rewrites of all passes together, to bisect a wrong rewrite. convert() and compile()
   // count separately; compile_model() of compiler/driver.h counts the rewrites of both, for each
   // part of the model separately.

@@ -100,9 +100,9 @@ bool convert_model(ir::Graph& graph, const DriverOptions& options);
 void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& options);
 
 // Compiles an imported graph to one executable: a model, all models of a fused one, or a model at
-// several shapes. The graph is consumed. Progress runs from 0 to 1. With passes_only the result is
-// empty. Throws the errors of the steps, and unimplemented or invalid_argument for options that
-// cannot be combined.
+// several shapes or at those of a generator. The graph is consumed. Progress runs from 0 to 1. With
+// passes_only the result is empty. Throws the errors of the steps, and unimplemented or
+// invalid_argument for options that cannot be combined.
 Executable compile_model(std::unique_ptr<ir::Graph> graph, const DriverOptions& options);
 
 // Continues the compilation of a graph for which convert_model() returned true. The options must be

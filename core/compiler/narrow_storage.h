@@ -17,7 +17,7 @@ bool has_narrow_constants(const ir::Graph& graph);
 bool has_weights_of(const ir::Graph& graph, DType dtype);
 
 // Returns the records of 4096 bytes or more that a narrower type represents exactly, or none if all
-// of them together would save too little of the file. It packs each weight of f32.
+// of them together would save too little of the file. It packs each f32 weight of that size.
 std::vector<program::NarrowWeights> narrow_weights(const program::Program& program,
                                                    std::span<const program::Weight> weights);
 

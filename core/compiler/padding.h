@@ -25,9 +25,10 @@ struct PaddedAxis {
 // `bucket` and `request` are one converted model with static types at two sizes of the padded
 // dimension. The size in `request` is not larger. If both are the same graph, the model does not
 // depend on the size. Returns an empty text if the results of `request` are the first places of the
-// results of `bucket` for any contents of the padding. Otherwise returns the reason with the name
-// of a node. Constants that are computed from the size count, too: they may only be longer, or be
-// the extent of a result (Facts::extent_inputs).
+// results of `bucket` for any contents of the padding. Otherwise returns the reason, which names a
+// node or an output unless the two graphs have other inputs or nodes. Constants that are computed
+// from the size count, too: they may only be longer, or be the extent of a result
+// (Facts::extent_inputs).
 std::string why_padding_reaches(const ir::Graph& bucket, const ir::Graph& request,
                                 std::span<const PaddedAxis> padded);
 

@@ -36,7 +36,9 @@ class PassContext {
 
   int64_t rewrites_done = 0;
   int64_t rewrite_limit = INT64_MAX;
-  int64_t max_tensor_size = -1;  // bytes of the largest constant that folding creates; -1: no limit
+  // Bytes of the largest constant that folding creates. -1: only the limit of all constants that it
+  // creates counts.
+  int64_t max_tensor_size = -1;
   // Types of operators that float_to_half leaves in f32.
   std::span<const std::string> fp16_skip_op_types = {};
 

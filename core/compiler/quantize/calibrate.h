@@ -56,9 +56,10 @@ void report_calibration(const Options& options, double done);
 void compare_calibrated(const ir::Graph& original, const ir::Graph& converted,
                         const Options& options);
 
-// Returns rows of the inputs of product `node` (Conv with one group and without auto_pad, MatMul,
-// Gemm) in the order in which its weights multiply them. They are spread evenly over `data`: all
-// rows, or at least `most` and fewer than twice as many. Empty for other products.
+// Returns rows of the inputs of product `node` (Conv with two spatial dimensions, one group and no
+// auto_pad, or MatMul or Gemm with a matrix of weights) in the order in which its weights multiply
+// them. They are spread evenly over `data`: all rows, or at least `most` and fewer than twice as
+// many. Empty for other products.
 std::vector<float> rows_of(const ir::Node& node, const Tensor& data, int64_t most);
 
 }  // namespace poprt::compiler

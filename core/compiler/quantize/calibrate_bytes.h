@@ -26,7 +26,7 @@ HeldOut held_out(const Samples& samples);
 
 // Compares a converted model with the original on the held-out runs. Returns lines, the first of
 // which begins with "accuracy on", or with "accuracy not measured" if the conversion has changed an
-// input.
+// input. Throws invalid_argument for labels that do not fit the data or the outputs.
 std::string measure_accuracy(const ir::Graph& original, const ir::Graph& converted,
                              const Options& options);
 
