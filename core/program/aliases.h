@@ -15,9 +15,9 @@
 namespace poprt::program {
 
 // Whether the results of main do not change if input `input` and output `output` have the same
-// memory: in each variant, no instruction reads the input after the output is written. Copies of
-// bytes of the input to the same place of the output are allowed before all other writes.
-// Instructions in loops must not use either.
+// memory: in each variant, the instructions that read the input come before those that write the
+// output. A copy of bytes of the input to the same place of the output does not count as a write,
+// but must also come before all writes. Instructions in loops must not use either.
 bool may_share_memory(const Program& program, uint32_t input, uint32_t output);
 
 }  // namespace poprt::program

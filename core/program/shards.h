@@ -61,8 +61,10 @@ struct Shards {
 
 // Whether the program has the regions of shards; false for a program for one IPU.
 bool has_shards(const Program& program);
-// Throws data_loss if regions, numbers or places are inconsistent, or if a shard accesses memory of
-// another. The result for a program for one IPU has no shards.
+// The program must be valid (verify()). Both functions throw data_loss if regions, numbers or
+// places are inconsistent, if a shard accesses memory of another, if there are load or save
+// programs, or if there are more than kMostShards shards or they would need too much memory as
+// separate programs. shards_of() returns no shards for a program for one IPU.
 Shards shards_of(const Program& program);
 int64_t ipus_of(const Program& program);
 
