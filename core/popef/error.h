@@ -35,7 +35,8 @@ class VersionError : public Error {
       : Error(ErrorCode::failed_precondition, std::move(message)) {}
 };
 
-// A name that must be unique is duplicated, or the target of a reference is missing.
+// A name is empty, a name that must be unique is duplicated, or the target of a reference is
+// missing or ambiguous.
 class LinkError : public Error {
  public:
   explicit LinkError(std::string message)
@@ -50,7 +51,8 @@ class InactiveWriterError : public Error {
       : Error(ErrorCode::failed_precondition, std::move(message)) {}
 };
 
-// The data of the caller does not have the announced size, or a value cannot be written.
+// The data of the caller does not have the announced size, a value cannot be written, or a part was
+// requested that does not exist.
 class SizeError : public Error {
  public:
   explicit SizeError(std::string message)

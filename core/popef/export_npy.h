@@ -11,8 +11,9 @@ namespace poprt::popef {
 // Copies the data of the last tensor (feed) blob `name` of the PopEF file `path` to `npy_path`,
 // through a buffer of constant size. If `executable` is not empty, the blobs of other executables
 // do not count. The first dimension of a feed is its number of tensors; F8 types become uint8. The
-// file is written completely or not at all. Throws FileError (not_found) with the existing names in
-// the message, and the errors of Reader::parseFile(). The format is described at
+// file is written completely or not at all. Throws FileError if there is no such blob (not_found,
+// with the existing names in the message) or `npy_path` cannot be written, and the errors of
+// Reader::parseFile(). The format is described at
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 void export_tensor(const std::string& path, const std::string& name, const std::string& executable,
                    const std::string& npy_path);

@@ -59,7 +59,8 @@ class BlobData {
   // Copies a part of the payload. Throws like payload(), and SizeError beyond the end.
   void read(uint64_t offset, std::span<std::byte> to) const;
   // Computes the checksums of the stored bytes, with constant memory. Returns false if the blob has
-  // none. Throws FormatError, with the file and the blob in the message, if one differs.
+  // none. Throws FormatError, with the file and the blob in the message, if one differs, and
+  // FileError if the source cannot be read.
   bool verify() const;
 
  protected:

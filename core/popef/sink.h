@@ -41,7 +41,9 @@ std::unique_ptr<Sink> file_sink(const std::string& path);
 // Appends to the blobs of a file; if the file does not exist, this function is equivalent to
 // file_sink(). If commit() was not called, the destructor truncates the file to its old size. If
 // the process dies before commit(), readers and the next append_sink() ignore the new bytes
-// (kUnfinished in header.h). Adds the names of the executables in the file to `executables`.
+// (kUnfinished in header.h). Adds the names of the executables in the file to `executables`. Throws
+// like Reader::parseFile(), and FileError if the file cannot be written or (unavailable) another
+// writer appends to it.
 std::unique_ptr<Sink> append_sink(const std::string& path, std::set<std::string>& executables);
 
 }  // namespace poprt::popef

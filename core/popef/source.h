@@ -47,7 +47,7 @@ class Content {
   virtual ~Content() = default;
   virtual uint64_t size() const = 0;
   // Fills `out` from `position`; the range must be inside size(). Throws FormatError if the stored
-  // bytes are invalid. Only one thread may use it at a time.
+  // bytes are invalid, and FileError if they cannot be read. Only one thread may use it at a time.
   virtual void read(uint64_t position, std::span<std::byte> out) = 0;
   virtual std::span<const std::byte> memory() const { return {}; }
 };
@@ -78,7 +78,7 @@ class ContentBuffer : public std::streambuf {
 };
 
 // An istream over a blob's payload. Copies share the buffer and so the position. The read call
-// throws FormatError if the payload is invalid.
+// throws FormatError if the payload is invalid, and FileError if the source cannot be read.
 class DataStream : public std::istream {
  public:
   explicit DataStream(std::shared_ptr<ContentBuffer> buffer);

@@ -71,7 +71,7 @@ class TensorInfo {
   void setShape(std::vector<ShapeDimType> shape) { shape_ = std::move(shape); }
 
   // The product of the dimensions and the element size; a scalar (empty shape) has one element.
-  // Throws SizeError on a negative dimension or overflow.
+  // Throws SizeError on a negative dimension or overflow, and FormatError for an unknown type.
   uint64_t sizeInBytes() const;
 
   bool operator==(const TensorInfo&) const = default;
@@ -109,7 +109,7 @@ class FeedDataInfo : public TensorDataInfo {
 
   uint64_t numTensors() const { return num_tensors_; }
   void setNumTensors(uint64_t n) { num_tensors_ = n; }
-  uint64_t sizeInBytes() const;  // of all tensors; throws SizeError
+  uint64_t sizeInBytes() const;  // of all tensors; throws as for one tensor
 
   bool operator==(const FeedDataInfo&) const = default;
 

@@ -68,8 +68,9 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // Every create function finishes the active blob first and throws its errors, and LinkError for
-  // an empty name or the repeated name of an executable.
+  // Every create function finishes the active blob first and throws its errors, InactiveWriterError
+  // if the writer is closed or has failed, LinkError for an empty name or the repeated name of an
+  // executable, SizeError if a name, a shape or the size of the data is too large, and FileError.
   std::shared_ptr<BlobWriter> createExecutable(const std::string& name, bool compress = false);
   std::shared_ptr<BlobWriter> createOpaqueBlob(const std::string& name,
                                                const std::string& executable);

@@ -33,7 +33,8 @@ struct WriterCore {
 
   void check() const;  // throws InactiveWriterError
   void finish_active();
-  // Called before a new blob or group begins, and before the writer is closed.
+  // Called before a new blob or group begins, before metadata is replaced, and before the writer is
+  // closed.
   void begin() {
     check();
     finish_active();
