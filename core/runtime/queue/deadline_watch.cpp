@@ -38,12 +38,12 @@ struct DeadlineWatch::State {
   ForkCondition changed;
   std::vector<RequestPtr> heap;
   size_t limit = 64;  // length at which the heap is cleaned
-  pid_t process = 0;  // that has the thread; 0: none yet
+  pid_t process = 0;  // the one that has the thread; 0: none yet
   bool ending = false, idle = true;
   ForkCondition left;
   std::thread::id thread;
 
-  // Whether the thread was started by a parent of this process, which does not have it.
+  // Whether a parent of this process started the thread. A forked child does not have that thread.
   bool is_of_parent() const noexcept { return process != 0 && process != this_process(); }
   void forget_parent();
   void start(const std::shared_ptr<State>& self);
@@ -62,8 +62,8 @@ void DeadlineWatch::State::start(const std::shared_ptr<State>& self) {
   process = this_process();
 }
 
-// A thread of the parent may have been in the middle of a change of the heap, so its requests are
-// never released.
+// A thread of the parent may have been in the middle of a change of the heap, so the child never
+// releases the requests of the heap.
 void DeadlineWatch::State::forget_parent() {
   static_cast<void>(new std::vector<RequestPtr>(std::move(heap)));
   heap = {};
@@ -116,7 +116,7 @@ DeadlineWatch::~DeadlineWatch() {
   std::unique_lock lock(state_->mutex);
   state_->ending = true;
   if (state_->is_of_parent())
-    return;  // the copy of the parent's thread has a reference to the state
+    return;  // the parent's thread, of which only the memory exists, keeps the state
   state_->changed.notify_all();
   if (std::this_thread::get_id() != state_->thread)
     state_->left.wait(lock, [this] { return state_->idle; });

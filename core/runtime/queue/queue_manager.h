@@ -76,7 +76,7 @@ class StreamQueue : public StreamCallback {
   // and the session was stopped. Then nothing is enqueued, and the callback is not called. Throws
   // invalid_argument for null or zero bytes.
   bool push(void* data, uint64_t bytes, QueueCallback callback);
-  // Called when the device has waited for the maximum time.
+  // Called each time the device has waited for `timeout_` without an element.
   virtual void on_timeout() noexcept {}
   std::chrono::nanoseconds timeout_{0};
 
@@ -110,10 +110,10 @@ class StreamQueue : public StreamCallback {
   ForkMutex mutex_;  // guards the consumer's side of the ring and the next two members
   Element current_;
   bool in_use_ = false;  // whether the device uses memory of the current element
-  // The bytes so far of a transfer that consists of several elements. Used only by the thread that
-  // calls fetch().
+  // The number of bytes that fetch() has copied for the current transfer. Only acquire(), fetch()
+  // and complete() use it, which one thread at a time calls.
   uint64_t filled_ = 0;
-  const void* filled_at_ = nullptr;  // their memory
+  const void* filled_at_ = nullptr;  // the memory of that transfer
 };
 
 class InputStreamQueue final : public StreamQueue {

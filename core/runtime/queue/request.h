@@ -78,7 +78,7 @@ using Failure = std::shared_ptr<const Error>;
 class RequestPool;
 
 // Shared by the submitter and the runner. Thread-safe. Requests come from a pool and return to it,
-// so submitting allocates only if the pool is empty.
+// so a request is allocated only if the pool is empty.
 class Request {
  public:
   bool done() const noexcept { return state_.load(std::memory_order_acquire) >= 0; }
@@ -154,7 +154,7 @@ class Request {
   RequestCallback callback_;
   Failure failure_;
   Waiter waiter_;
-  pid_t process_ = 0;  // that submitted it
+  pid_t process_ = 0;  // the one that submitted the request
 };
 
 // An owning pointer to a request.

@@ -126,7 +126,7 @@ class RingBuffer {
   static constexpr size_t kLine = 128;  // processors fetch lines of 64 bytes in pairs
   static constexpr uint64_t kPerLine = sizeof(T) < 64 ? 64 / sizeof(T) : 1;
   static constexpr uint64_t kAhead = 16 * kPerLine;  // prefetch distance
-  static constexpr uint64_t kTailStep = 256;  // maximum number of elements between coarse tails
+  static constexpr uint64_t kTailStep = 256;         // largest Side::step of the producer
   static constexpr uint64_t kMany = 16;
   static constexpr int kPatience = 64;  // pauses, of 27 ns on Zen 4
 
@@ -138,9 +138,9 @@ class RingBuffer {
     uint64_t own = 0;         // own index, as published
     uint64_t limit = 0;       // try_push, try_pop: below it only the element needs to be moved
     uint64_t other = 0;       // index of the other side at the last look
-    uint64_t coarse_own = 0;  // own index when it was last published as coarse
+    uint64_t coarse_own = 0;  // the last coarse index, rounded down to a multiple of `step`
     uint64_t step = 1;        // distance between coarse indices; a power of two
-    uint64_t found = 0;       // number of elements at the last look
+    uint64_t found = 0;       // increase of `other` when the exact index was last read
   };
 
   uint64_t room() const noexcept { return capacity() - (producer_.own - producer_.other); }
@@ -151,8 +151,8 @@ class RingBuffer {
     side.coarse_own = side.own & ~(side.step - 1);
     index.coarse.store(side.own, std::memory_order_release);  // pairs with look()
   }
-  // Updates side.other: from the coarse index if the last look found many elements and the index
-  // changes soon, otherwise from the exact index.
+  // Updates side.other: from the coarse index if the last look at the exact index found many
+  // elements and the coarse index changes soon, otherwise from the exact index.
   static void look(Side& side, const Index& index) noexcept {
     const uint64_t known = side.other;
     if (side.found >= kMany) {
@@ -181,8 +181,8 @@ class RingBuffer {
     consumer_.limit = fetch(fresh);
     return consumer_.limit != consumer_.own;
   }
-  // Returns the position up to which the consumer may read without another look, and prefetches the
-  // slots.
+  // Returns the next consumer_.limit: the position up to which try_pop() does not call
+  // more_elements(). Prefetches the slots that follow.
   uint64_t fetch(bool fresh) noexcept {
     const uint64_t at = consumer_.own, count = waiting();
     // The hardware prefetcher handles a stream of large elements.

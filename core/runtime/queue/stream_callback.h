@@ -7,12 +7,12 @@ namespace poprt::runtime {
 
 // This is the protocol of Poplar. For every transfer of an input the session calls prefetch()
 // (ahead of time) or fetch(), and then complete() once; for every transfer of an output it calls
-// fetch() and then complete(). A transfer has the anchor's bytes; for an anchor that is per
-// replica, it is the slice of one replica. Calls are made one at a time, on the thread that runs
-// the programs, except interrupt(), and except resume() and invalidate_prefetched(), which the
-// threads that load, unload or change callbacks also call. If all callbacks of a session allow it
-// (any_thread()), a model that is compiled for overlapped I/O calls inputs on one thread and
-// outputs on another; complete() of the inputs is then called after the last fetch() of them,
+// fetch() and then complete(). A transfer has the bytes of the program's anchor; for an anchor that
+// is per replica, these are the slice of one replica. Calls are made one at a time, on the thread
+// that runs the programs, except interrupt(), and except resume() and invalidate_prefetched(),
+// which the threads that load, unload or change callbacks also call. If all callbacks of a session
+// allow it (any_thread()), a model that is compiled for overlapped I/O calls inputs on one thread
+// and outputs on another; complete() of the inputs is then called after the last fetch() of them,
 // before the computation.
 class StreamCallback {
  public:
@@ -25,7 +25,8 @@ class StreamCallback {
   virtual bool any_thread() const noexcept { return false; }
 
   // Returns memory that is used in place instead of a copy. Blocks until memory is available; the
-  // session keeps it until complete(). If it returns null, the session calls fetch() instead.
+  // session uses it until complete() or invalidate_prefetched(). If it returns null, the session
+  // calls fetch() instead.
   virtual void* acquire() noexcept { return nullptr; }
   // Inputs: writes the next transfer to `p` if it is available; must not block. If fetch() or
   // prefetch() is called again before complete(), it must deliver the same data.
@@ -42,7 +43,7 @@ class StreamCallback {
   virtual bool is_disconnected() const noexcept { return false; }
   // Reports that the transfer is finished; the next call is for the next transfer.
   virtual void complete() noexcept {}
-  // Reports that the prefetched data will not be used.
+  // Reports that the session does not use the prefetched data, or the memory of acquire().
   virtual void invalidate_prefetched() noexcept {}
   // Makes a blocking call return soon. Later calls do not block until resume(). Any thread may call
   // it.

@@ -207,7 +207,7 @@ BucketRunner::BucketRunner(std::shared_ptr<const Model> model, RunnerConfig conf
            anchors[i].name);
     if (a.mask) inputs_[i].popef_contains_tensor_data = true;
   }
-  // Requests do not have inputs that the runner fills.
+  // Requests have neither the bucket's number nor the marks of real places.
   std::erase_if(inputs_, [](const DataDesc& d) {
     return d.anchor.name == program::kBucketIndex ||
            d.anchor.name.starts_with(program::kRealPlaces);
@@ -220,8 +220,8 @@ BucketRunner::BucketRunner(std::shared_ptr<const Model> model, RunnerConfig conf
 
 BucketRunner::~BucketRunner() = default;
 
-// Returns the index of the input among the model's anchors, which include the inputs that the
-// runner fills (the bucket's number and masks).
+// Returns the index of the input among the model's anchors, which include the inputs that
+// execute_inputs() does not list (the bucket's number and the marks of real places).
 size_t BucketRunner::input_at(const InputBinding& binding, size_t hint) const {
   const auto& anchors = runner_.model().inputs();
   if (!binding.name.data()) {

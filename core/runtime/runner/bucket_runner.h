@@ -22,18 +22,18 @@ struct BucketStatistics {
   uint64_t room = 0;      // elements of the bucket's inputs for these requests
 };
 
-// A request may have any sizes up to the largest bucket; dimensions with the same name must have
-// the same size, and an exact dimension (session/variants.h) must have the size of a bucket. The
-// first bucket that is large enough computes it (the compiler sorts buckets by size). Memory of
-// exactly the bucket's size is used in place. Otherwise inputs are copied with padding at the end,
-// and outputs are copied without it.
+// A request may have any sizes that fit into a bucket; dimensions with the same name must have the
+// same size, and an exact dimension (session/variants.h) must have the size of a bucket. The first
+// bucket that is large enough computes it (the compiler sorts buckets by size). Memory of exactly
+// the bucket's size is used in place. Otherwise inputs are copied with padding at the end, and
+// outputs are copied without it.
 //
 // If a binding has no shape, its size in bytes determines the sizes, if only one choice is possible
 // or if it is the size of a bucket. An input that is a mask may be omitted: the runner fills it
 // with ones for the positions that are not padding.
 //
 // Requests are not merged, so batching_dim must be off. overlap_io must also be off, because it
-// copies.
+// copies the bytes of the largest bucket from and to the memory of every request.
 class BucketRunner final : public BaseRunner {
  public:
   // Throws failed_precondition if the model has no buckets, invalid_argument for an unsuitable
@@ -96,7 +96,7 @@ class BucketRunner final : public BaseRunner {
   const std::shared_ptr<const Model> model_;
   ModelRunner runner_;
   std::vector<DataDesc> inputs_, outputs_;
-  std::vector<std::vector<std::byte>> padding_, ones_;  // one element for each input
+  std::vector<std::vector<std::byte>> padding_, ones_;  // by input: the bytes of one element
   std::vector<int64_t> most_;                           // the largest size of each dimension
   std::vector<Counts> counts_;
   std::shared_ptr<Shared> shared_;  // memory that is currently unused

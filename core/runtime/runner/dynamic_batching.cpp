@@ -33,7 +33,7 @@ Request* Replica::next() noexcept {
   }
 }
 
-// The failure with which a request that has not begun must fail, or null.
+// The failure with which the rows of a request that do not run yet must fail, or null.
 Failure Replica::failure_for(const Request& request) noexcept {
   if (ended_.load(std::memory_order_acquire)) return stopped_failure();
   if (!is_broken() && request.sequence > fail_until_.load(std::memory_order_acquire))
@@ -59,8 +59,8 @@ void Replica::add(std::vector<Segment>& to, Request* request, uint64_t count) no
   to.push_back({request, request->taken, count});
 }
 
-// Adds the rest of `request` to a step that fails. Returns false if the request is done already and
-// was dropped.
+// Adds the rest of `request` to a step that fails. Returns false if the request was answered in the
+// meantime; it is then dropped.
 bool Replica::fail_step(Step& step, Request* request, Failure failure) noexcept {
   if (request->taken == 0 && !request->claim()) {
     queue_.drop(request);
@@ -149,8 +149,9 @@ bool Replica::flush(Step& step, bool complete) noexcept {
   return true;
 }
 
-// Takes as many rows of the request as possible: whole steps (and requests with at_once) run
-// immediately, the rest is added to the open batch.
+// Takes the next rows of the request. A whole step (or all rows of a request with at_once) runs
+// immediately; fewer rows are added to the open batch. If rows are left, the request becomes
+// carry_.
 Replica::Taken Replica::take_rows(Step& step, Request* r) noexcept {
   const RunnerPlan& p = *plan_;
   const uint64_t left = r->rows - r->taken;

@@ -12,7 +12,8 @@
 
 namespace poprt::runtime {
 
-// The input `tensor_name` of the model consists of the bytes of these inputs, in sequence.
+// The input `tensor_name` of the model consists of the bytes of the inputs `input_tensor_names`, in
+// sequence.
 struct HostConcatConfig {
   std::string tensor_name;
   std::vector<std::string> input_tensor_names;
@@ -23,9 +24,10 @@ struct HostConcatConfig {
 
 struct HostConcatRunnerConfig {
   RunnerConfig runner;  // batching_dim must be off
-  // By tensor name. If empty, the model's opaque blob "HostConcatRunnerConfig" is used, which is
-  // JSON of the form {"NAME": {"tensor_name", "input_tensor_names", "shape", "data_size_bytes",
-  // "sizes"}}.
+  // The keys are labels only. If empty, the model's opaque blob "HostConcatRunnerConfig" is used,
+  // which is JSON of the form {"NAME": {"tensor_name", "input_tensor_names", "shape",
+  // "data_size_bytes", "sizes"}}; only "input_tensor_names" is required, and "tensor_name" is NAME
+  // by default.
   std::map<std::string, HostConcatConfig> host_concat_config;
 };
 
@@ -62,14 +64,15 @@ class HostConcatRunner final : public BaseRunner {
   std::vector<Tracepoint> tracepoints() const override { return runner_.tracepoints(); }
 
  private:
-  struct Part {  // a part of the model's input `target` (index), or all of it if it is not joined
+  struct Part {  // if joined: a part of targets_[target], else all of the model's input `target`
     size_t target;
     uint64_t offset;
     bool joined;
   };
   struct Buffers;
   struct Shared;
-  // Fills `buffers` and the bindings for the model.
+  // Copies the joined inputs to the memory of `buffers`, and sets its bindings to the inputs of the
+  // model.
   void join(std::span<const InputBinding> inputs, Buffers& buffers) const;
 
   std::vector<DataDesc> inputs_;

@@ -1,4 +1,4 @@
-// A runner that can release and regain its model and device, and whose weights can be replaced.
+// A runner that can release and regain its device, and whose weights can be replaced.
 #pragma once
 
 #include <map>
@@ -15,7 +15,8 @@ struct LightRunnerConfig {
   std::map<int, std::shared_ptr<device::Device>> replica_id_to_device;
 };
 
-// Not thread-safe, except for requests.
+// Several threads may call execute() and execute_async() at the same time. Other functions are not
+// thread-safe.
 class LightRunner final : public BaseRunner {
  public:
   explicit LightRunner(std::shared_ptr<const Model> model, LightRunnerConfig config = {});
@@ -36,8 +37,8 @@ class LightRunner final : public BaseRunner {
                            const RequestOptions& options = {}) override;
 
   // Sets new bytes (copied) for an input for which the model has data. They are used from the next
-  // update_weights() on. Throws not_found, invalid_argument (wrong size) and failed_precondition
-  // (an input of requests, or the random seed).
+  // update_weights() on. Throws not_found, invalid_argument (wrong size, or a null pointer) and
+  // failed_precondition (an input of requests, or the random seed).
   void set_input_anchor(const std::string& name, ConstTensorMemoryView data);
   // The next run uses all values that were set since the last call. Also allowed while stopped.
   void update_weights();
@@ -49,7 +50,7 @@ class LightRunner final : public BaseRunner {
   void reload();
   bool stopped() const { return !runner_; }
 
-  // Since the last reload. A stopped runner has no replicas.
+  // The statistics count from the last reload. A stopped runner has only zeros, and no replicas.
   RunnerStatistics statistics() const override;
   RunnerStatistics statistics(size_t replica) const override;
   size_t replicas() const override;

@@ -84,7 +84,8 @@ std::vector<uint64_t> ModelFusionRunner::graph_requests() const {
   return counts;
 }
 
-// Checks that the request has every anchor of the graph.
+// Checks that the request has every anchor of the graph, except inputs for which the model has
+// data.
 void ModelFusionRunner::check_complete(uint32_t graph, std::span<const InputBinding> inputs,
                                        std::span<const OutputBinding> outputs) const {
   const auto missing = [&](const auto& descs, const auto& given, std::string_view direction) {
@@ -151,7 +152,8 @@ ModelFusionRunner::Selected ModelFusionRunner::select(
       if (b.bytes != a.bytes()) fail_wrong_size(a, b.bytes, "input");
     } else if (const auto a = std::ranges::find(model.inputs(), b.name, &program::Anchor::name);
                a != model.inputs().end() && b.bytes > a->bytes()) {
-      fail_wrong_size(*a, b.bytes, "input");  // the index is that of a single batch
+      // The index of the request is that of one batch, so its inputs have at most one batch.
+      fail_wrong_size(*a, b.bytes, "input");
     }
     see(b.name);
     list.push_back(b);

@@ -36,7 +36,8 @@ class ModelFusionRunner final : public BaseRunner {
   // The number of requests that the queue accepted, and of calls of execute() that succeeded, by
   // graph.
   std::vector<uint64_t> graph_requests() const;
-  // The outputs of the graph to which the inputs belong.
+  // The outputs of the graph to which the inputs belong. Throws invalid_argument for inputs of no
+  // graph.
   std::vector<size_t> outputs_of(std::span<const InputBinding> inputs) const override;
 
   using BaseRunner::execute;

@@ -57,7 +57,8 @@ struct ModelRunner::State {
            options.replica, replicas.size());
     return *replicas[static_cast<size_t>(options.replica)];
   }
-  // Returns an idle replica for a synchronous run, or any replica if none is idle.
+  // Returns an idle replica for a synchronous run, or the replica that choose() returns if none is
+  // idle.
   Replica& choose_idle(size_t start) {
     if (replicas.size() == 1) return *replicas[0];
     for (size_t i = 0; i < replicas.size(); i++) {

@@ -88,7 +88,8 @@ void OpenSizes::take_shape(size_t input, std::span<const int64_t> shape, Sizes& 
          shape_string(Shape(shape.begin(), shape.end())));
 }
 
-// Returns false if more than one size of the input is unknown.
+// Returns false if the bytes do not determine the sizes of the input: two of them are unknown, an
+// unknown one occurs twice, or the last byte leaves several possibilities.
 bool OpenSizes::take_bytes(size_t input, uint64_t bytes, Sizes& sizes) const {
   const program::OpenAnchor& a = shapes_.inputs[input];
   uint64_t known = 1;
@@ -106,7 +107,8 @@ bool OpenSizes::take_bytes(size_t input, uint64_t bytes, Sizes& sizes) const {
   if (open < 0) return true;  // the runner of the shape compares the bytes
   const auto bits = static_cast<uint64_t>(dtype_bits(a.dtype));
   if (bits < 8 && bits * (known % 8) % 8 != 0) {
-    // The last byte may have places without an element. Several rows may need the same bytes.
+    // The last byte may have places without an element. Several numbers of rows may need the same
+    // number of bytes.
     const uint64_t bits_of_row = checked_mul<uint64_t>(bits, known);
     const auto rows = static_cast<int64_t>(checked_mul<uint64_t>(bytes, 8) / bits_of_row);
     if (bits_of_row < 8) return false;

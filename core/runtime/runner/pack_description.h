@@ -25,10 +25,12 @@ inline constexpr std::string_view kPackDescription = "prop.PackRunnerConfig";
 // Returns nothing if the model has no description. Throws data_loss if its text is invalid.
 std::optional<PackDescription> pack_description(const Model& model);
 
-// Completes the configuration from the description. Without one, the dynamic input is the mask, or
-// else the first input of callers with two dimensions or more, or else with one, and an s32 input
-// "unpack_info" contains the lengths. Throws invalid_argument if the configuration contradicts the
-// description, and failed_precondition if no input can be the dynamic one.
+// Completes the fields of the configuration that are empty, from the description. Without a
+// description, the dynamic input is the mask, or else the first input of callers with two
+// dimensions or more, or else with one. Then an s32 input "unpack_info" contains the lengths,
+// unless the configuration names the dynamic input or selects single-row mode. Throws
+// invalid_argument if the configuration contradicts the description, and failed_precondition if no
+// input can be the dynamic one.
 void complete(PackRunnerConfig& config, const Model& model,
               const std::optional<PackDescription>& description);
 

@@ -17,7 +17,8 @@ struct PackRunnerConfig {
   RunnerConfig runner;  // for the inner runner; batching_dim must be off
   // The longest time from the first item of a pack until it is sent incomplete; must be above 0.
   std::chrono::microseconds timeout{0};
-  // Items per pack; 0: as many as fit (with unpack_info: as many as it has entries).
+  // The largest number of items of a pack; 0: as many as fit (with unpack_info: as many as it has
+  // entries).
   uint64_t max_valid_num = 0;
   // The input of variable length. If empty: the input in the description that pass
   // packed_transformer wrote; else the mask; else the first input of callers (complete()).
@@ -31,7 +32,7 @@ struct PackRunnerConfig {
   // found without being listed.
   std::vector<std::string> dynamic_group;
   PackAlgorithm algo = PackAlgorithm::next_fit;
-  int64_t compile_batch_size = -1;  // -1: the first dimension of the dynamic input
+  int64_t compile_batch_size = -1;  // -1: the first of several dimensions of the dynamic input
   bool disable_data_across_rows = false;
   bool enable_padding_remove = false;
   uint64_t delimiter_num = 0;  // places with zeros between two items of a row
@@ -61,18 +62,20 @@ struct PackRunnerConfig {
 // continue in the next row, or, with unpack_info, to the number that the model unpacks. If padding
 // is removed, the mask and the inputs of dynamic_group have padding, and other dynamic inputs have
 // it or end with the item. A dynamic input other than the main one may be left out: it is zeros,
-// with a warning. If the first dimension of an input is max_valid_num, a request has one entry
-// along it. A request must contain the mask if padding is removed, and unpack_info [segments] if
-// items have several segments. Without unpack_info an output has the n places of its item, with
-// zeros where padding was removed; a longer buffer is not written beyond them. With unpack_info an
-// output has one entry along its first dimension.
+// with a warning, except the mask of single-row mode, which then marks every place of the item. If
+// the first dimension of an input is max_valid_num, a request has one entry along it. A request
+// must contain the mask if padding is removed, and unpack_info [segments] if items have several
+// segments. Without unpack_info an output has the n places of its item, with zeros where padding
+// was removed; a longer buffer is not written beyond them. With unpack_info an output has one entry
+// along its first dimension.
 //
 // A pack is sent when it has max_valid_num items, when the next item does not fit, or after
 // `timeout`. Thread-safe.
 class PackRunner final : public BaseRunner {
  public:
-  // Throws invalid_argument (configuration), failed_precondition (an unsuitable model), and the
-  // errors of ModelRunner.
+  // Throws invalid_argument (configuration), not_found (a name in the configuration),
+  // failed_precondition (an unsuitable model), data_loss (an invalid description in the model), and
+  // the errors of ModelRunner.
   PackRunner(std::shared_ptr<const Model> model, PackRunnerConfig config);
   // Requests that wait fail with cancelled. A pack that is being computed is completed.
   ~PackRunner() override;

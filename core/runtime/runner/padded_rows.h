@@ -23,8 +23,9 @@ struct PaddableRows {
 };
 
 // Returns the rows of a model that was compiled at `sizes`, if it may compute fewer: the number of
-// rows is one of the sizes, it is only in first dimensions, and the compiler has recorded that rows
-// do not affect each other.
+// rows is one of the sizes, it is only in first dimensions, every output has it there, these inputs
+// and outputs have elements of whole bytes, and the compiler has recorded that rows do not affect
+// each other.
 std::optional<PaddableRows> paddable_rows(const OpenSizes& open, const Model& model,
                                           const OpenSizes::Sizes& sizes);
 

@@ -24,14 +24,15 @@
 
 namespace poprt::runtime {
 
-// The first asynchronous request starts the threads: one forms steps and copies inputs, one
+// The first request that uses the queue starts the threads: one forms steps and copies inputs, one
 // computes, and one copies outputs and completes requests. Without overlap_io the first thread does
 // all of it. A step in flight belongs to one thread; single-producer rings pass it on.
 //
-// A pipelined model has a thread for each stage instead of the computing one. The first stage
-// passes a step on before it begins, so several stages have the step. A stage may process a chunk
-// when the previous stage has counted it (finished), until it counts the chunk itself. Chunks are
-// numbered over all steps, and chunk n uses frame n % frames for the transfers between IPUs.
+// A pipelined model has a thread for each stage instead of the computing one. Every stage except
+// the last one passes a step on before it begins, so several stages have the step. A stage may
+// process a chunk when the previous stage has counted it (finished), until it counts the chunk
+// itself. Chunks are numbered over all steps, and chunk n uses frame n % frames for the transfers
+// between IPUs.
 class Replica : public std::enable_shared_from_this<Replica> {
  public:
   // `devices` has one device for each compiled-in copy, or one with enough IPUs for all copies.
@@ -75,8 +76,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   std::vector<device::InstructionProfile> profile();
   int threads() const noexcept { return threads_; }
 
-  // Locked while fixed inputs change; the devices are then idle. set_fixed() throws
-  // failed_precondition in a process that was forked during a call.
+  // Runs lock the mutex, and so does the caller of set_fixed(), so that fixed inputs change between
+  // two runs. set_fixed() throws failed_precondition in a process that was forked during a call.
   ForkMutex& device_mutex() noexcept { return device_mutex_; }
   void set_fixed(const std::vector<std::pair<size_t, TensorMemory>>& changes);
 
@@ -92,7 +93,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
     Failure failure;
     std::vector<const void*> inputs;  // by chunk and anchor
     std::vector<void*> outputs;
-    std::vector<bool> staged;  // by chunk
+    std::vector<bool> staged;  // by chunk: whether gather() copied its inputs
     std::vector<TensorMemory> input_memory, output_memory;
     int64_t begun = 0, loaded = 0, compute_begin = 0, compute_end = 0;
     // For a pipeline: the number of its first chunk, and the number of chunks.
@@ -128,7 +129,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void check_not_abandoned() const;
 
   Formed form_batch(Step& step) noexcept;
-  // The result of taking rows of a request: nothing to run yet, a whole step, or a full batch.
+  // The result of take_rows(): nothing to run yet, rows in the step, which runs now, or an open
+  // batch that fills a step.
   enum class Taken { nothing, step, batch };
   Taken take_rows(Step& step, Request* r) noexcept;
   void drop_answered() noexcept;

@@ -21,8 +21,8 @@ void Replica::stage_loop(size_t stage) noexcept {
   for (Step* step = nullptr;;) {
     handed_.wait([&] { return from.try_pop(step); });
     if (step && stage == 0) admit(*step);
-    // Read before the step is passed on: a step without chunks, all of whose requests were
-    // cancelled, may be reused immediately.
+    // Read before the step is passed on: a step without chunks, all of whose requests fail before
+    // they begin, may be reused immediately.
     const uint64_t first = step ? step->first_chunk : 0, chunks = step ? step->chunks : 0;
     if (!last) {
       pipeline_[stage + 1].handed.try_push(step);

@@ -12,7 +12,8 @@ namespace poprt::runtime {
 
 // Copies of inputs.
 
-// Calls body(segment, row of the segment, row of the chunk, rows) for each part of a chunk.
+// Calls body(segment, first row in the request, first row in the chunk, number of rows) for each
+// part of a chunk that one segment has.
 template <class Segments, class F>
 void for_parts(const Segments& segments, uint64_t chunk, uint64_t chunk_rows, F&& body) {
   const uint64_t begin = chunk * chunk_rows, end = begin + chunk_rows;
@@ -68,7 +69,8 @@ void Replica::load(Step& step) noexcept {
   if (!step.failure) {
     const uint64_t chunks = (step.rows + p.chunk_rows - 1) / p.chunk_rows;
     for (uint64_t c = 0; c < chunks; c++) {
-      // The memory is used in place if one request covers all of the chunk.
+      // The memory of a request is used in place if the request covers all of the chunk with
+      // contiguous rows.
       bool in_place = false;
       if (!p.config.overlap_io)
         for_parts(step.segments, c, p.chunk_rows,

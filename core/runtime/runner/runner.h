@@ -40,7 +40,7 @@ struct OutputBinding {
 struct DataDesc {
   program::Anchor anchor;
   uint64_t size_in_bytes = 0;
-  bool popef_contains_tensor_data = false;  // whether requests may omit it
+  bool popef_contains_tensor_data = false;  // whether requests need not contain it
 };
 // The shapes that a request may have.
 struct RequestRows {
@@ -83,7 +83,7 @@ class BaseRunner {
                                    const RequestOptions& options = {}) = 0;
 
   // Fails waiting and running requests and later calls with cancelled. Returns when no request is
-  // left.
+  // left, but in a callback without waiting.
   virtual void stop() noexcept = 0;
 
   // The statistics of all replicas, and of one replica. replicas() is 0 if the runner has no
@@ -94,13 +94,13 @@ class BaseRunner {
   virtual size_t replicas() const { return 0; }
   virtual std::vector<Tracepoint> tracepoints() const = 0;
 
-  // The same with memory by name. The second function allocates the outputs with the sizes in
-  // execute_outputs().
+  // The same with memory by name. The functions that return OutputMemory allocate the outputs with
+  // the sizes in execute_outputs().
   void execute(const InputMemoryView& inputs, const OutputMemoryView& outputs);
   OutputMemory execute(const InputMemoryView& inputs);
   RequestPtr execute_async(const InputMemoryView& inputs, const OutputMemoryView& outputs,
                            RequestCallback callback = {});
-  // The input memory must live until the request is done.
+  // The input memory and the returned memory must live until the request is done.
   std::pair<RequestPtr, OutputMemory> execute_async(const InputMemoryView& inputs);
 
  private:

@@ -201,7 +201,8 @@ void RunnerPlan::fix_inputs() {
 void RunnerPlan::divide_in_rows() {
   const auto& in = model->inputs();
   if (dynamic) {
-    // The first input of requests determines the size of a batch.
+    // The first input of requests determines the size of a batch, or the first output if there is
+    // none.
     size_t first = 0;
     while (first < in.size() && fixed[first]) first++;
     const Anchor& a = first < in.size() ? in[first] : model->outputs()[0];

@@ -36,8 +36,8 @@ struct RunnerConfig {
   static constexpr auto kDoNotWait = std::chrono::nanoseconds::zero();
 
   SessionConfig session;  // the device of replica 0, and options for loading
-  // An extension: the largest number of requests in flight per replica. While it is reached,
-  // execute_async() blocks. 0: the size of the ring.
+  // An extension: the largest number of requests in flight per replica. RequestOptions::when_full
+  // decides what a submission does while it is reached. 0: the size of the ring.
   size_t queue_depth = 0;
   // Whether submission locks a mutex of the replica. If false, only one thread at a time may use
   // the runner.
@@ -74,7 +74,8 @@ struct RunnerConfig {
   size_t request_tracepoints_buffer_size = 1000;
   // Copies of the model that share the requests, each on separate devices.
   int replication_factor = 1;
-  // Devices of the replicas by number; the others use any free device.
+  // Devices by number, which counts the compiled-in copies of each replica; the others use any free
+  // device.
   std::map<int, std::shared_ptr<device::Device>> replica_id_to_device;
   // An extension: the processes with which devices are shared, as device::ManagerConfig::shared.
   std::string shared_devices;
@@ -86,10 +87,11 @@ struct RunnerConfig {
   std::chrono::nanoseconds device_wait_timeout = std::chrono::seconds(1);
   std::chrono::nanoseconds device_wait_sleep = std::chrono::seconds(6);
   // An extension: whether separate threads copy the inputs and the outputs of a step while another
-  // step is computed. Also enabled if the model was compiled for it.
+  // step is computed. Also enabled if the model was compiled for it at one shape.
   bool overlap_io = false;
   // An extension: the number of batches per step. 0: the compiled number, limited so that the
-  // copies of the inputs and outputs of a step fit into 64 MiB.
+  // copies of the inputs and outputs of a step fit into 64 MiB, and the ring does not exceed its
+  // largest size.
   int64_t batches_per_step = 0;
   // An extension: the injected faults. Null: those of POPRT_INJECT_FAULTS.
   std::shared_ptr<FaultInjector> faults;
@@ -140,7 +142,7 @@ class RunnerPlan {
   std::vector<const std::byte*> padding;    // of flush_by_name, by input, or null
   std::vector<std::byte*> padding_results;  // by output
   bool dynamic = false;
-  bool flat = true;  // whether no anchor has dimensions before batching_dim
+  bool flat = true;  // whether AnchorRows::outer is 1 for every anchor
   uint64_t chunk_rows = 1;
   uint64_t replicas = 1;  // compiled in
   uint64_t step_chunks = 1, step_rows = 1;
@@ -149,7 +151,7 @@ class RunnerPlan {
   uint64_t largest_input = 0;
 
  private:
-  // The steps of the constructor, in order.
+  // Parts of the constructor.
   void fix_inputs();
   void divide_in_rows();
   void require_separate_rows() const;

@@ -43,7 +43,7 @@ struct Waiting {
   RequestOptions options;
 };
 
-// Copies the outputs of a call into a request that waits.
+// Copies the bindings of the outputs of a call, with their shapes, into a request that waits.
 void keep_outputs(const OpenSizes& open, std::span<const OutputBinding> outputs, Waiting& waiting) {
   size_t count = 1;  // a shape without sizes needs an address, too
   for (const OutputBinding& b : outputs) count += b.shape ? b.rank : 0;
@@ -133,7 +133,7 @@ void check_interface(const OpenSizes& open, const Sizes& sizes, const Model& mod
          "cannot be compiled on demand: give `shapes` fixed and `input_shape`");
 }
 
-// The bytes of tensors of these shapes. Open dimensions count as 1.
+// The bytes of tensors of these shapes, which have no open dimension.
 uint64_t bytes_of(const std::vector<program::OpenAnchor>& anchors,
                   const std::vector<Shape>& shapes) {
   uint64_t sum = 0;
@@ -670,7 +670,8 @@ ShapeRunner::~ShapeRunner() {
     s.removed.clear();
   }
   if (s.ahead) shapes.push_back(s.ahead);
-  // A request that a larger shape computes also refers to the shape, so its runner must end here.
+  // A padded request also has a reference to the shape that computes it, so the runner of that
+  // shape is destroyed here and not by the last reference.
   for (const ShapePtr& shape : shapes)
     if (shape->is_ready()) shape->runner.reset();
 }

@@ -48,7 +48,7 @@ struct ShapeStatistics {
   uint64_t padded = 0;  // requests among them that are smaller than the shape
 };
 struct ShapesStatistics {
-  std::vector<ShapeStatistics> shapes;  // those that are kept, the most recently used first
+  std::vector<ShapeStatistics> shapes;  // the ready ones: the one compiled ahead, then by last use
   uint64_t compiled = 0, from_cache = 0, failed = 0, removed = 0;
 };
 
@@ -60,9 +60,9 @@ struct ShapesStatistics {
 //   (program/batch_rows.h), a larger shape computes the request, padded with zeros;
 // * other requests of the shape wait: execute() blocks, and execute_async() does not.
 // If more than max_shapes are kept, or they need more than max_memory, the least recently used one
-// is removed when its requests are done. A shape that needs more alone is refused
-// (invalid_argument). A shape that fails to compile fails the requests that wait for it; the next
-// request of the shape compiles it again.
+// is removed: later requests do not find it, and it is destroyed when its requests are done. A
+// shape that needs more alone is refused (invalid_argument). A shape that fails to compile fails
+// the requests that wait for it; the next request of the shape compiles it again.
 //
 // Each shape has separate memory for one run. Its weights are those of the first shape as far as
 // they are equal (program/shared_weights.h).
@@ -95,7 +95,7 @@ class ShapeRunner final : public BaseRunner {
   ShapeRunner& operator=(const ShapeRunner&) = delete;
 
   // The shapes have the sizes that were compiled ahead. Without these, open dimensions are kOpen,
-  // and the size in bytes is 0.
+  // and the size in bytes of an anchor with such a dimension is 0.
   const std::vector<DataDesc>& execute_inputs() const override;
   const std::vector<DataDesc>& execute_outputs() const override;
   RequestRows request_rows() const override { return {RequestRows::any, 0, 0}; }

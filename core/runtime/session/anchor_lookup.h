@@ -15,7 +15,7 @@ namespace poprt::runtime {
 size_t find_anchor(std::span<const program::Anchor> anchors, std::string_view name, size_t hint,
                    std::string_view direction);
 
-// Throws invalid_argument with the expected and the actual size, type and shape.
+// Throws invalid_argument with the expected size, type and shape, and the actual size `found`.
 [[noreturn]] void fail_wrong_size(const program::Anchor& anchor, uint64_t found,
                                   std::string_view direction);
 

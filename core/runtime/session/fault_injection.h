@@ -69,8 +69,8 @@ class FaultInjector {
   static std::shared_ptr<FaultInjector> from_environment();
 
   void add(const Fault& fault);
-  // From now on, `per_million` of all runs fail with `error`. A generator with the seed `seed`
-  // selects them.
+  // From now on, on average `per_million` of a million runs fail with `error`. A random number
+  // generator with the seed `seed` selects them.
   void add_random(uint64_t seed, uint32_t per_million, DeviceError error);
 
   // Called before each run of a batch. Sleeps if the run is to be slow, and returns the error of

@@ -29,8 +29,9 @@ struct Variants;
 struct Model {
   std::string name;  // name of the executable blob
   device::Image image;
-  // The bytes that save_model() writes, which image.owner keeps alive: a whole PopEF file, or the
-  // payload of an executable. Both are empty if the model was not read from either.
+  // The bytes from which the model was read, which image.owner keeps alive and save_model() uses: a
+  // whole PopEF file, or the payload of an executable. Both are empty if the model was not read
+  // from either.
   std::span<const std::byte> file;
   std::span<const std::byte> payload;
   // The number of compiled-in copies, each of which needs a device, and how often the device runs
@@ -74,7 +75,8 @@ struct Model {
 
 inline constexpr const char* kOnnxMetadata = "onnx_metadata";
 
-// Fills Model::onnx_metadata. Throws data_loss unless the blob is a JSON object of strings.
+// Fills Model::onnx_metadata from the blob, if there is one. Throws data_loss unless the blob is a
+// JSON object of strings.
 void read_onnx_metadata(Model& model);
 
 // The requirements for a device that can run the model.
@@ -85,9 +87,10 @@ device::Constraints constraints_of(const Model& model);
 bool is_variable(const popef::Metadata& metadata, const popef::Anchor& anchor);
 
 // The metadata that describes a program to any PopEF reader: program 0 loads, 1 is main, 2 saves.
-// Inputs with data belong to the load program. For each of them the save program has an output of
-// the same name, with the handle `weight_d2h_NAME`, at which the session returns its value. Throws
-// invalid_argument for anchors of a type that PopEF does not have.
+// Inputs with data belong to the load program. For each of them, unless the program has an output
+// of the same name, the save program has an output of this name, with the handle `weight_d2h_NAME`,
+// at which the session returns its value. Throws invalid_argument for anchors of a type that PopEF
+// does not have.
 popef::Metadata make_metadata(const std::string& name, const program::Program& program);
 
 // Sets the options of a compilation, and the metadata fields that follow from them: option

@@ -372,7 +372,7 @@ void write_variables(popef::Writer& writer, const std::string& name, const Parts
                      const popef::Model* except = nullptr) {
   std::vector<std::byte> bytes;
   for (const auto& [info, weight] : parts.variables) {
-    if (except && except->findTensor(info.name())) continue;  // it has another value
+    if (except && except->findTensor(info.name())) continue;  // copy_data() writes its own value
     bytes.resize(weight.bytes);
     weight.fill(bytes);
     writer.createTensorData(info, name)->write(bytes.data(), bytes.size());

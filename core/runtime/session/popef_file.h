@@ -51,8 +51,8 @@ std::shared_ptr<const popef::Model> popef_model(const Model& model);
 // opened from PopEF is returned unchanged. Throws data_loss if the file was truncated, and
 // resource_exhausted.
 std::shared_ptr<const Model> copied_model(const std::shared_ptr<const Model>& model);
-// Checks the checksums of the blobs of a model that was opened from PopEF; logs a warning if there
-// are none. Throws data_loss with the file and the blob in the message.
+// Checks the checksums of the blobs of a model that was opened from PopEF; logs a warning if blobs
+// have none. Throws data_loss with the file and the blob in the message.
 void verify_model(const Model& model);
 // Opens the payload of an executable blob (program/serialize.h).
 std::shared_ptr<const Model> open_payload(std::string name, std::span<const std::byte> payload,

@@ -342,7 +342,8 @@ void Session::set_user_output_handler(std::string_view name,
 }
 
 // Requires run_mutex_. Data that the previous callback has prefetched is discarded, and the session
-// fills a mask again. The previous callback may call stop(), which locks streams_mutex_.
+// fills a mask again. This function calls the previous callback without streams_mutex_, because
+// stop(), which a callback may call, locks it.
 void Session::set_callback(Stream& s, std::shared_ptr<StreamCallback> callback) {
   if (std::exchange(s.prefetched, false)) s.callback->invalidate_prefetched();
   if (s.mask) s.memory = {};

@@ -110,9 +110,10 @@ class Session final : private device::Occupant {
   void set_user_input_handler(std::string_view name, std::shared_ptr<StreamCallback> callback);
   void set_user_output_handler(std::string_view name, std::shared_ptr<StreamCallback> callback);
   // Connects a queue to each anchor that the predicates accept (null: those of the session). A
-  // queue has room for `buffers` elements. If an input waits for `timeout_ns` (0: without limit),
-  // `timeout` is called repeatedly on the thread that runs; it may enqueue. The session owns the
-  // queues; references are valid until it is destroyed or creates queues again.
+  // queue has room for at least `buffers` elements. If an input waits for `timeout_ns` (0: without
+  // limit), `timeout` is called repeatedly on the thread that runs; it may enqueue. The session
+  // owns the queues; references are valid until it is destroyed or creates queues again. Throws
+  // invalid_argument unless `buffers` is 1 to 2^20.
   QueueManager& create_queue_manager(size_t buffers,
                                      std::function<void(InputStreamQueue&)> timeout = {},
                                      std::chrono::nanoseconds timeout_ns = {},
@@ -152,9 +153,9 @@ class Session final : private device::Occupant {
   void run_programs(std::span<const uint32_t> indices);
 
   // Runs one transfer with a pointer for each anchor, in the program's order, to memory of the
-  // anchor's size. Null means the next value of an input with data, and a new value of the seed.
-  // The functions throw cancelled if stopped, failed_precondition if not loaded, invalid_argument
-  // for a variant that does not exist, and the errors of operators.
+  // anchor's size. Null means the next value of an input with data, a new value of the seed, and
+  // ones for a mask of real places. The functions throw cancelled if stopped, failed_precondition
+  // if not loaded, invalid_argument for a variant that does not exist, and the errors of operators.
   void run_main_programs(const void* const* inputs, void* const* outputs) {
     run_pointers(device::Flow::main, inputs, outputs);
   }
@@ -261,7 +262,8 @@ class Session final : private device::Occupant {
   std::atomic<bool> evicting_{false};
   std::atomic<int> threads_{1};
 
-  // Guards the callbacks of the streams, because interrupt_all() uses them during a run.
+  // Guards the callbacks of the streams, engine_ and device_, because interrupt_all() and device()
+  // use them during a run.
   mutable ForkMutex streams_mutex_;
   // The streams of the program, followed by the outputs that return weights.
   std::vector<Stream> inputs_, outputs_;

@@ -79,7 +79,7 @@ struct RunnerStatistics {
   RunnerStatistics& operator+=(const RunnerStatistics& o);
 };
 
-// The counters of RunnerStatistics. Threads of a replica write them; any thread reads them.
+// The counters of RunnerStatistics. Any thread may add to them and read them.
 class Counters {
  public:
   using Counter = std::atomic<uint64_t>;

@@ -43,8 +43,8 @@ void copy_name(std::array<char, N>& to, std::string_view name) {
   std::copy_n(name.data(), std::min(name.size(), N - 1), to.data());
 }
 
-// The sequence is odd during the life of this object. Only one thread at a time has one: while one
-// thread computes, another may answer requests.
+// The sequence is odd during the life of this object. Only one thread at a time has such an object:
+// the constructor waits, because one thread may compute while another one answers requests.
 class Change {
  public:
   explicit Change(telemetry::Replica& r) noexcept

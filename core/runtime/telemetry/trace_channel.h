@@ -14,8 +14,8 @@
 
 namespace poprt::runtime {
 
-// Whether PVTI_OPTIONS is a JSON object in which "enable" is true or "true". Text that is not such
-// an object causes a warning.
+// Whether PVTI_OPTIONS is a JSON object in which "enable" is true or "true". Text that is not a
+// JSON object causes a warning.
 bool tracing_wanted();
 
 // A channel is a segment with the channel's name. Each label of a span is a variant record; spans
