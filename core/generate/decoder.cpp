@@ -242,10 +242,11 @@ void Decoder::restore(size_t slot, int64_t length, int64_t source_length,
 
 int64_t Decoder::source_length(size_t slot) const { return d_.encoder ? source_lengths_[slot] : 0; }
 
-// Returns the program for the next tokens of a slot: the smallest one that takes all of them, if
-// its padding fits the cache, otherwise the largest one without padding that fits. With recurrent
-// states there is no padding. Several tokens must not replace earlier ones in a ring, which the
-// first of them attends to.
+// Returns the program for the next tokens of a slot, among those whose tokens fit the cache. If the
+// tokens fill the largest of these, or if the model has recurrent states, it is the largest one
+// that needs no padding. Otherwise it is the one with which all of the tokens are estimated to cost
+// least, where the last run may have padding. Several tokens must not replace earlier ones in a
+// ring, which the first of them attends to.
 size_t Decoder::shape_for(int64_t length, size_t tokens) const {
   // Reading the weights in each run takes about as long as computing this number of tokens.
   constexpr int64_t kRunTokens = 4;

@@ -64,7 +64,8 @@ class Decoder {
   // number of tokens or features, or if the model has no such input.
   void encode(size_t slot, std::span<const int64_t> tokens, std::span<const float> features);
 
-  // The logits of the last run: of one slot after prefill(), of each slot after decode().
+  // The logits of the last run: row 0 after prefill(), and the row of each slot with a token after
+  // decode().
   std::span<float> logits(size_t row);
 
   // Bytes of the caches and of the keys and values of cross-attention of all slots.

@@ -285,7 +285,7 @@ SavedSequence Generator::snapshot(const Sequence& s) const {
   return to;
 }
 
-// Saves the sequences whose callers wait for it. Requires the lock.
+// Copies the state of the sequences whose callers wait in save(). Requires the lock.
 void Generator::save_wanted() {
   const auto save = [&](const SequencePtr& s) {
     if (!s || !s->save_wanted_) return;

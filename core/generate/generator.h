@@ -37,7 +37,8 @@ namespace poprt::generate {
 
 // The reason why a sequence ended. stop: a stop token was chosen. length: max_new_tokens or the
 // maximum length of the model was reached. cancelled: the caller cancelled it. deadline: the time
-// limit was reached. error: a run failed, and next() throws the error.
+// limit was reached. error: a run failed or the generator was destroyed, and next() throws the
+// error.
 enum class Finish : uint8_t { none, stop, length, cancelled, deadline, error };
 std::string_view finish_name(Finish finish);
 
@@ -172,8 +173,8 @@ class Generator {
   // the end of the current run. It throws invalid_argument for a sequence of another generator,
   // unimplemented for a beam search, and the error of a sequence that failed. restore() throws
   // data_loss for damaged bytes, and failed_precondition for those of another model, build or
-  // maximum length. submit(), save() and restore() throw failed_precondition in a forked process,
-  // which does not have the thread. Thread-safe.
+  // maximum length. submit(), save(), restore(), check_saved() and statistics() throw
+  // failed_precondition in a forked process, which does not have the thread. Thread-safe.
   std::vector<std::byte> save(Sequence& sequence);
   std::shared_ptr<Sequence> restore(std::span<const std::byte> bytes,
                                     std::function<void()> callback = {});
@@ -238,7 +239,7 @@ class Generator {
   } counts_;
   size_t active_count_ = 0;
 
-  // Used by the thread only, except the last two, which the constructor sets.
+  // Used by the thread only, except `thread_`, which the constructor sets and the destructor joins.
   std::vector<SequencePtr> slots_;            // by slot; null: free
   std::vector<std::vector<int64_t>> cached_;  // tokens in the caches, by slot
   size_t turn_ = 0;                           // the slot whose prompt is next

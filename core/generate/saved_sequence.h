@@ -41,8 +41,8 @@ std::string fingerprint_of(const runtime::Model& model);
 
 std::vector<std::byte> write_saved(const SavedSequence& s, const std::string& fingerprint);
 
-// Throws data_loss for damaged bytes, and failed_precondition for those of another model. The
-// result fits the decoder.
+// Throws data_loss for damaged bytes, and failed_precondition for those of another model, version
+// of poprt or maximum length. The result fits the decoder.
 SavedSequence read_saved(std::span<const std::byte> bytes, const std::string& fingerprint,
                          const Decoder& decoder);
 
