@@ -25,7 +25,8 @@ struct AmpShape {
   int64_t element_cycles = 4;  // of one element of the field
 };
 
-// The shape for inputs of type f16, f32 or an 8-bit float. Other types have no AMP: units is 0.
+// The shape for inputs of type f16 or f32, or of 8-bit floats if the target multiplies them. Other
+// types have no AMP: units is 0.
 AmpShape amp_shape(const Target& target, DType inputs, DType partials);
 
 // The part of a convolution that one tile computes.

@@ -54,7 +54,7 @@ struct Estimate {
 
   Quality cycle_quality, memory_quality, host_quality;
 
-  // Whether the tiles have enough memory, and every stream a buffer.
+  // Whether the tiles have enough memory, and the host has room for the buffers of every stream.
   bool fits() const;
   bool tiles_fit() const;
   bool streams_fit() const;

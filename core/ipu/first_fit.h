@@ -11,8 +11,8 @@ namespace poprt::ipu {
 // Example: blocks of 8 bytes at operations 0-1, 1-2 and 2-3 get the addresses 0, 8 and 0.
 //
 // A tree over the operations, whose nodes are ranges of them, finds the bytes that are taken during
-// an interval: adding a block takes logarithmic time, and each search visits a logarithmic number
-// of tree nodes and skips taken bytes by runs, in which adjacent blocks are one.
+// an interval: a block is added to a logarithmic number of tree nodes, and a search visits as many
+// and skips taken bytes by runs, in which adjacent blocks are one.
 class FirstFit {
  public:
   // For blocks whose operations are below `operations`.
@@ -34,8 +34,8 @@ class FirstFit {
   Nodes nodes_of(size_t first, size_t last) const;
 
   size_t leaves_ = 1;
-  // By tree node: the bytes of blocks that exist during the whole range, and those of blocks that
-  // exist during a part of it.
+  // By tree node: the bytes of blocks that were added for the whole range, and those of all blocks
+  // that exist during the range or a part of it.
   std::vector<Runs> whole_, part_;
 };
 

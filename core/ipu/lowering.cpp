@@ -136,7 +136,7 @@ void Lowering::reduce(DType type, int64_t n, int64_t results, bool contiguous, i
   const int64_t own = std::max<int64_t>(1, ceil_div(here, depth));
   step("reduce", 0, sums * reduce_cycles(target_, type, here, own, contiguous), on);
   if (on == 1) return;
-  // Intermediate results are partly summed until a tile has few of them for each result.
+  // Intermediate results are summed in steps, until one sum is left for each result.
   int64_t partial = results <= on ? ceil_div(on, results) : 2;
   while (partial > 1) {
     const int64_t radix =

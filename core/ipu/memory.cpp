@@ -82,7 +82,8 @@ class Count {
 
   const ChipProgram& program_;
   const ChipOptions& options_;
-  // Bytes of a tile that are not interleaved; a third of it if the target has no such size.
+  // Bytes of a tile that are not interleaved; a third of the tile if the target's plain_bytes is
+  // not below its bytes_per_tile.
   const int64_t plain_;
   int64_t tiles_;
   TileMemory m_;

@@ -99,7 +99,8 @@ void Search::fields(const Product& p, Method method, Change change, const Split&
       if (pr * pw > rest) break;
       s.width = pw;
       s.rows = pr;
-      // The most parts of the batch, without more parts than the size of a part needs.
+      // The smallest number of parts of the batch that gives the same size of parts as the largest
+      // number.
       const int64_t most = std::min(p.batch, rest / (pw * pr));
       s.batch = ceil_div(p.batch, ceil_div(p.batch, most));
       consider(p, method, change, s);

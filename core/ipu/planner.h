@@ -113,7 +113,7 @@ Plan plan_product(const Target& target, const Product& product, const PlanOption
 Plan plan_with(const Target& target, const Product& product, const PlanOptions& options,
                Method method, const Split& split);
 
-// Returns the text that the chip's library logs for a plan.
+// Returns a plan as text, in the form in which the chip's library logs it.
 std::string plan_text(const Target& target, const Plan& plan, const PlanOptions& options,
                       const std::string& name);
 
