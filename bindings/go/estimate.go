@@ -68,7 +68,7 @@ func (e *Estimate) TileBytes() int64 { return valueOf(e.h, native.RawEstimate.Ti
 // AvailableBytes is the bytes of a tile of the chip. Since 1.0.
 func (e *Estimate) AvailableBytes() int64 { return valueOf(e.h, native.RawEstimate.Available_bytes) }
 
-// Fits is whether the memory of every tile suffices. Since 1.0.
+// Fits is whether the memory of every tile suffices, and the host has room for the buffers of every stream. Since 1.0.
 func (e *Estimate) Fits() bool { return valueOf(e.h, native.RawEstimate.Fits) }
 
 // CycleQuality is how well the cycles are known: calibrated, checked or unchecked, and the error that was measured for

@@ -63,7 +63,7 @@ inline std::vector<std::string> split_names(std::string_view text, std::string_v
   }
 }
 
-// Returns the words of an option with several.
+// Returns the words of an option that has several words, one per line.
 inline std::vector<std::string_view> split_lines(std::string_view text, std::string_view option) {
   std::vector<std::string_view> list;
   for (std::string_view rest = text;;) {

@@ -152,7 +152,7 @@ void RecordedCompileOptions::add_by_name(const popef::Option& o, const OptionNam
   }
 }
 
-// Joins the words of an option, one per line.
+// Adds an option with its words, which are joined already, one per line.
 void RecordedCompileOptions::add_words(const char* name, std::string& words) {
   if (words.empty()) return;
   words.pop_back();  // the line feed after the last word

@@ -83,7 +83,8 @@ namespace Poprt
             get { return raw.available_bytes(); }
         }
 
-        /// <summary>Whether the memory of every tile suffices. Since 1.0.</summary>
+        /// <summary>Whether the memory of every tile suffices, and the host has room for the buffers of every stream.
+        /// Since 1.0.</summary>
         public bool Fits
         {
             get { return raw.fits(); }

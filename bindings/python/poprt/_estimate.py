@@ -72,7 +72,8 @@ class Estimate:
 
     @property
     def fits(self) -> bool:
-        """Whether the memory of every tile suffices. Since 1.0."""
+        """Whether the memory of every tile suffices, and the host has room for the buffers of every stream.
+        Since 1.0."""
         return bool(self._open().fits())
 
     def cycle_quality(self) -> str:

@@ -220,8 +220,9 @@ class Compiler {
   }
 
   // Opens a PopEF file, or compiles an ONNX model and stores the result in a cache
-  // (poprt_executable_load), from which later calls take it. Options of a compilation have no
-  // effect on a PopEF file, and a warning in the log names those that are given. Since 1.0.
+  // (poprt_executable_load), from which later calls take it. Unless `shapes` is "on_demand",
+  // options of a compilation have no effect on a PopEF file, and a warning in the log names those
+  // that are given. Since 1.0.
   static std::shared_ptr<Executable> load(const std::string& path,
                                           const CompilerOptions& options = {}) {
     poprt_executable* made = nullptr;

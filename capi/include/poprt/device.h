@@ -59,9 +59,9 @@ typedef struct poprt_device_request {
   int64_t wait_sleep_ns;   /* between two checks of other processes; 0: 15 seconds */
 } poprt_device_request;
 
-/* Managers do not own devices: all managers have the same ones. `options` may be null.
- * Thread-safe. Errors: invalid_argument (count outside 1..1048576, POPRT_DEVICES is not such a
- * number). Since 0.1. */
+/* Managers do not own devices: managers with the same `shared` have the same ones. `options` may be
+ * null. Thread-safe. Errors: invalid_argument (count outside 1..1048576, POPRT_DEVICES is not such
+ * a number). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_device_manager_create(
     const poprt_device_manager_options* options, poprt_device_manager** out_manager);
 

@@ -62,7 +62,8 @@ POPRT_API double poprt_estimate_utilization(const poprt_estimate* estimate);
 POPRT_API size_t poprt_estimate_tile_bytes(const poprt_estimate* estimate);
 /* The bytes of a tile of the chip. Since 1.0. */
 POPRT_API size_t poprt_estimate_available_bytes(const poprt_estimate* estimate);
-/* Whether the memory of every tile suffices. Since 1.0. */
+/* Whether the memory of every tile suffices, and the host has room for the buffers of every stream.
+ * Since 1.0. */
 POPRT_API int32_t poprt_estimate_fits(const poprt_estimate* estimate);
 /* How well the cycles are known: calibrated, checked or unchecked, and the error that was measured
  * for programs of this class. Since 1.0. */

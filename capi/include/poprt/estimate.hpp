@@ -45,7 +45,8 @@ class Estimate {
   size_t tileBytes() const { return poprt_estimate_tile_bytes(handle_.get()); }
   // The bytes of a tile of the chip. Since 1.0.
   size_t availableBytes() const { return poprt_estimate_available_bytes(handle_.get()); }
-  // Whether the memory of every tile suffices. Since 1.0.
+  // Whether the memory of every tile suffices, and the host has room for the buffers of every
+  // stream. Since 1.0.
   bool fits() const { return poprt_estimate_fits(handle_.get()) != 0; }
   // How well the cycles are known: calibrated, checked or unchecked, and the error that was
   // measured for programs of this class. Since 1.0.

@@ -18,7 +18,8 @@ namespace logging {
 namespace impl {
 
 // Sets the stream to a specification of the form
-// [[fill]align][sign][#][0][width][.precision][type].
+// [[fill]align][sign][#][0][width][.precision][type]. Alignment ^ is the same as >, because streams
+// cannot centre.
 inline void specify(std::ostream& stream, const std::string& spec) {
   std::size_t at = 0;
   const auto aligns = [](char c) { return c == '<' || c == '>' || c == '^'; };

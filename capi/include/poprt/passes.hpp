@@ -29,7 +29,8 @@ struct ApplyOptions {
   bool strict = false;
   int64_t rewriteLimit = 0;  // 0: no limit
   std::string folder;        // folder of external data; empty: external data is an error
-  // Called after each pass. applyPasses() rethrows an exception of the function at its end.
+  // Called after each pass. applyPasses() rethrows an exception of this function or of `text` at
+  // its end.
   std::function<void(const compiler::PassReport&)> afterPass;
   // Receives the output of inspecting passes; by default it is printed.
   std::function<void(const std::string& pass, const std::string& text)> text;

@@ -181,7 +181,7 @@ class BlobReader {
   BlobType type() const { return static_cast<BlobType>(info_.type); }
   bool isCompressed() const { return info_.compressed != 0; }
   size_t sizeInBytes() const { return info_.bytes; }  // of the (decompressed) payload
-  // Copies only compressed executables.
+  // Copies only compressed executables and the blobs of a stream.
   Payload payload() const {
     poprt_popef_payload* payload = nullptr;
     impl::check(poprt_popef_blob_map(blob_, &payload));
@@ -240,7 +240,7 @@ class FeedReader : public OpaqueReader {
   FeedReader(std::shared_ptr<const void> owner, const poprt_popef_blob* blob)
       : OpaqueReader(std::move(owner), blob), info(name, tensorInfo(), blobInfo().tensor_count) {}
   FeedDataInfo info;
-  // Copies the k-th tensor. Throws SizeError when there is none.
+  // Copies tensor k, counted from 0. Throws SizeError when there is none.
   std::vector<char> tensor(int64_t k) const {
     if (k < 0 || k >= info.numTensors())
       throw SizeError(ErrorCode::out_of_range, "feed '" + name + "' has " +

@@ -36,8 +36,8 @@ extern "C" {
 typedef struct poprt_popef_metadata poprt_popef_metadata;
 
 /* Creates metadata with the values of `from`, or with the defaults if `from` is null: one
- * replica on one IPU of version 2, inference, one iteration, and everything else empty.
- * Since 0.1. */
+ * replica on one IPU of version 2, one process, inference, one iteration, and everything else
+ * empty. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_create(
     const poprt_popef_metadata* from, poprt_popef_metadata** out_metadata);
 /* Frees metadata that create returned. Null is allowed. Any thread. Since 0.1. */
@@ -147,7 +147,8 @@ typedef struct poprt_popef_anchor {
   const char* handle; /* its stream; "" or null: no callback can be connected */
   poprt_popef_anchor_type type;
   poprt_dtype dtype;
-  const int64_t* shape; /* of one transfer; `rank` dimensions, null for a scalar */
+  const int64_t* shape; /* of one transfer, or with is_per_replica of one for all replicas; `rank`
+                         * dimensions, null for a scalar */
   size_t rank;
   const uint32_t* programs; /* the programs that use the stream */
   size_t program_count;

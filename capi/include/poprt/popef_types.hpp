@@ -93,8 +93,8 @@ class TensorInfo {
   const std::vector<ShapeDimType>& shape() const { return shape_; }
   std::vector<ShapeDimType>& shape() { return shape_; }
   void setShape(std::vector<ShapeDimType> shape) { shape_ = std::move(shape); }
-  // The product of the dimensions times the element size; a scalar has one element. Throws
-  // invalid_argument for a negative dimension and on overflow.
+  // The product of the dimensions times the element size, rounded up to whole bytes; a scalar has
+  // one element. Throws invalid_argument for a negative dimension and on overflow.
   uint64_t sizeInBytes() const {
     const auto bits = static_cast<uint64_t>(poprt_dtype_bits(static_cast<poprt_dtype>(type_)));
     const uint64_t together = bits > 0 && bits < 8 ? 8 / bits : 1;  // elements per byte

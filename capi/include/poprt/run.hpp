@@ -68,7 +68,7 @@ inline bool holds(poprt_dtype given, poprt_dtype anchor) {
 // the run.
 class TypedTensor {
  public:
-  // F16 and BF16 are passed as uint16_t, and types of at most 8 bits as uint8_t.
+  // F16 and BF16 are passed as uint16_t, and types of at most 8 bits that C++ lacks as uint8_t.
   template <class T>
   TypedTensor(std::string tensorName, const T* data, std::vector<int64_t> tensorShape)
       : name(std::move(tensorName)),

@@ -237,11 +237,11 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_indexed(poprt_runner*
  * stay valid until the callback was called. */
 typedef void (*poprt_request_fn)(poprt_error_code code, void* user_data);
 
-/* Submits a run and returns. Requests run in the order of submission. Arguments are checked and
- * copied, memory is not. Blocks while queue_depth requests are in flight. `callback` may be
- * null. `out_request` may be null if there is a callback. Thread-safe. Errors: as
- * poprt_runner_execute, resource_exhausted (in a callback while queue_depth requests are in
- * flight). Since 0.1. */
+/* Submits a run and returns. Requests of one replica run in the order of submission, except that
+ * whole steps do not wait for an incomplete batch. Arguments are checked and copied, memory is not.
+ * Blocks while queue_depth requests are in flight. `callback` may be null. `out_request` may be
+ * null if there is a callback. Thread-safe. Errors: as poprt_runner_execute, resource_exhausted (in
+ * a callback while queue_depth requests are in flight). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_async(
     poprt_runner* runner, const poprt_input* inputs, size_t input_count,
     const poprt_output* outputs, size_t output_count, poprt_request_fn callback, void* user_data,

@@ -40,14 +40,17 @@ typedef struct poprt_pack_runner_options {
   uint64_t max_valid_num;             /* items per pack; 0: as many as fit */
   const char* dynamic_input_name;     /* the variable-length input, [B, L, ...]; null: as
                                        * recorded in the model, the mask, or the first input */
-  const char* unpack_info_input_name; /* s32 lengths; null: as recorded in the model, or none */
+  const char* unpack_info_input_name; /* s32 lengths; null: as recorded in the model, else input
+                                       * "unpack_info" if it is s32, dynamic_input_name is null and
+                                       * items may cross rows, else none */
   const char* mask_name;              /* null: none */
   const char* const* dynamic_group;   /* further inputs of the same length; inputs with the rows
                                        * and positions of the dynamic one can be omitted */
   size_t dynamic_group_count;
   poprt_pack_algorithm algorithm; /* the choice of rows if items do not cross them */
   int32_t disable_data_across_rows;
-  int64_t compile_batch_size; /* rows; 0: the first dimension of the dynamic input */
+  int64_t compile_batch_size; /* rows; 0: the first of several dimensions of the dynamic input,
+                               * else 1 */
   int32_t enable_padding_remove;
   int32_t disable_prefetch_datastreams;
   uint64_t delimiter_num; /* zeros between two items */
@@ -102,7 +105,7 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_light_runner_create(const poprt_exec
 POPRT_API POPRT_MUST_USE poprt_error* poprt_light_runner_reload(poprt_runner* runner);
 /* Copies new bytes for an input that the executable contains. They take effect with
  * poprt_light_runner_update_weights. Errors: not_found, invalid_argument (size),
- * failed_precondition (an input of requests). Since 0.1. */
+ * failed_precondition (an input of requests, or the random seed). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_light_runner_set_input_anchor(poprt_runner* runner,
                                                                           const char* name,
                                                                           const void* data,

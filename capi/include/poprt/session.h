@@ -152,9 +152,9 @@ POPRT_API const poprt_anchor* poprt_session_user_input(const poprt_session* sess
 POPRT_API const poprt_anchor* poprt_session_user_output(const poprt_session* session, size_t index);
 
 /* Block until the programs have run. The main programs transfer each stream once for each device
- * iteration and replica of the executable. If the executable was compiled with num_io_tiles and
- * at least 3 iterations, and there are no handlers, threads of the session serve queues without
- * timeouts while another transfer computes. Errors: cancelled (stopped, or no data),
+ * iteration and replica of the executable. If the executable was compiled with num_io_tiles, for
+ * one replica and at least 3 iterations, and there are no handlers, threads of the session serve
+ * queues without timeouts while another transfer computes. Errors: cancelled (stopped, or no data),
  * failed_precondition (anchors are not connected, or the session is on no device), and those of
  * operators. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_load_programs(poprt_session* session);

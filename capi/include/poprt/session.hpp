@@ -393,7 +393,7 @@ class Session {
   }
 
   void runLoadPrograms() { detail::check(poprt_session_run_load_programs(handle_.get())); }
-  // Returns false if the programs did not run or did not end because of stop() or disconnectAll(),
+  // Returns false if stop() or disconnectAll() ended the programs or prevented them from running,
   // so that a thread which calls it in a loop ends without an exception.
   bool runMainPrograms() {
     int32_t ran = 0;

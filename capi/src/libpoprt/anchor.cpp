@@ -47,7 +47,7 @@ const int64_t* poprt_anchor_shape(const poprt_anchor* anchor) {
 }
 
 size_t poprt_anchor_bytes(const poprt_anchor* anchor) {
-  // Verified, except for open sizes: does not throw.
+  // The shape was verified, unless a size is open, so bytes() does not throw.
   return anchor && is_static(capi::from_handle(anchor)->shape) ? capi::from_handle(anchor)->bytes()
                                                                : 0;
 }

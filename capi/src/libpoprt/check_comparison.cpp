@@ -38,8 +38,7 @@ bool same_number(double a, double b) {
   return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b));
 }
 
-// Returns infinity if only one of the values is finite, or if they are infinities of different
-// signs.
+// Returns infinity for different values of which at least one is not finite.
 double distance(double was, double is) {
   if (was == is || (std::isnan(was) && std::isnan(is))) return 0;
   return std::isfinite(was) && std::isfinite(is) ? std::fabs(was - is) : kInfinity;

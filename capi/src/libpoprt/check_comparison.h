@@ -16,7 +16,8 @@ namespace poprt::capi {
 
 // An element may differ by `relative` of its value in the original, plus `of_largest` of the
 // largest magnitude that the output has in the original with the same inputs or with the first
-// ones. An element that is NaN or infinite in one model only is never within the tolerance.
+// ones, whichever is larger. An element that is NaN or infinite in one model only is never within
+// the tolerance.
 struct Tolerance {
   std::string_view precision;  // "fp16"
   double relative, of_largest;

@@ -40,8 +40,8 @@ std::vector<poprt_option> result_options(const poprt_compile_options& o) {
     if (name == "batches_per_step") return !pipelined;
     if (name == kGenerationOption) return false;
     const OptionRow* row = find_option(name);
-    // The opset only concerns the converted ONNX file, and the contents of libraries are hashed
-    // instead of their paths.
+    // num_io_tiles and the estimate are stored separately from the program, the opset only concerns
+    // the converted ONNX file, and the contents of libraries are hashed instead of their paths.
     return !row || row->effect != OptionEffect::acts ||
            is_among(name, {"num_io_tiles", "lowest_opset", "custom_library_so_paths", "estimate",
                            "estimate_target"});
@@ -135,7 +135,7 @@ runtime::CacheKey cache_key(const poprt_compile_options& options, const std::str
         std::filesystem::exists(option.value, missing))
       hash.add_sized(MappedFile::open(option.value)->bytes());
   }
-  // Include all libraries of the process because a pattern may be enabled by default.
+  // All libraries of the process are included, because a pattern may be enabled by default.
   for (const plugins::Library* library : plugins::libraries())
     hash.add_sized("plug-in").add_sized(library->hash);
   key.hash = hash.finish();

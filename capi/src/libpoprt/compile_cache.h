@@ -11,7 +11,8 @@
 namespace poprt::capi {
 
 // Returns the folder if caching is enabled: cache_path, else POPXL_CACHE_DIR, else
-// POPART_CACHE_DIR, else "session_cache". Each of the two variables also enables caching.
+// POPART_CACHE_DIR, else "session_cache". Each of the two variables also enables caching. Option
+// serialize_ir disables it.
 std::optional<std::filesystem::path> cache_folder(const poprt_compile_options& options);
 
 // `model_hash` is the hash of the model's bytes with its external data.

@@ -161,7 +161,7 @@ constexpr FieldRow kCompilerFields[] = {
     {.name = "enable_efficient_overlap_io_topo_cons", .kind = flag, .standard = "False"},
 };
 
-// The fields that concern inference.
+// The fields of PopART's SessionOptions that concern inference.
 constexpr std::string_view kPopartFields[] = {
     "batchSerializationSettings",
     "bufferingDepthMap",

@@ -129,7 +129,7 @@ poprt_sequence& not_started(poprt_sequence* sequence) {
   return s;
 }
 
-// A sequence that gets a prompt or an option.
+// Returns a sequence that may get a prompt or an option. Throws failed_precondition otherwise.
 poprt_sequence& changeable(poprt_sequence* sequence) {
   poprt_sequence& s = not_started(sequence);
   if (!s.restored.empty())
@@ -148,7 +148,7 @@ poprt_error* change(poprt_sequence* sequence, F&& apply) {
   });
 }
 
-// A sequence that continues a saved text.
+// Returns a sequence that may continue a saved text. Throws failed_precondition otherwise.
 poprt_sequence& restorable(poprt_sequence* sequence) {
   poprt_sequence& s = not_started(sequence);
   if (s.changed || !s.restored.empty())

@@ -24,7 +24,7 @@ struct Target {
   ForkMutex calling;
   poprt_log_fn call = nullptr;
   void* user_data = nullptr;
-  pid_t process = 0;  // that set the callback
+  pid_t process = 0;  // the one that set the callback
 };
 
 constinit Target target;
@@ -34,7 +34,7 @@ void receive(int32_t level, const char* message) {
   Target& t = target;
   const std::lock_guard lock(t.calling);
   // This process was forked while another thread of its parent was in the callback, which may have
-  // locks of the application, or while it replaced the callback.
+  // locks of the application, or was replacing the callback.
   if (t.calling.abandoned() && t.process != this_process())
     std::fprintf(stderr, "%s\n", message);
   else if (t.call)

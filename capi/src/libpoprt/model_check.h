@@ -21,7 +21,7 @@ struct CheckedModels {
 };
 
 // Returns the tolerance of a precision. `precision` is the converter's option. If it is empty, the
-// tolerance depends on whether the converted model has inputs or outputs that are halves.
+// tolerance depends on whether the converted model has inputs or outputs that are f16 or bf16.
 // `quantizes`: the original rounds values to 8 bits (QuantizeLinear). A rounding to a narrower
 // float then changes some of the 8-bit values by one step, so the tolerance of these is used.
 Tolerance tolerance_of(std::string_view precision, const runtime::Model& converted,

@@ -158,7 +158,7 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
 // Warns about options that are valid but have no effect.
 void NamedOptions::warn_without_effect(const poprt_compile_options& o,
                                        const std::string& precision) const {
-  // Options that belong to a precision need one below f32.
+  // Options that belong to a precision need fp16 or an 8-bit float.
   const auto passes = values_.find("passes");
   const bool quarters =
       precision.starts_with("fp8") ||

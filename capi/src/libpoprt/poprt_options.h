@@ -61,8 +61,7 @@ std::span<const OptionRow> tf2onnx_table();
 // Returns null if there is none. Aliases are not names.
 const OptionRow* find_option(std::string_view name);
 
-// A field of PopRT's CompilerOptions (set by --compiler_options) or of PopART's SessionOptions (set
-// by --popart_options).
+// A field of PopRT's CompilerOptions (set by --compiler_options).
 struct FieldRow {
   std::string_view name;
   OptionKind kind = OptionKind::text;
@@ -75,6 +74,7 @@ struct FieldRow {
   bool above_least = false;
 };
 std::span<const FieldRow> compiler_fields();
+// The names of the fields of PopART's SessionOptions (set by --popart_options).
 std::span<const std::string_view> popart_fields();
 
 std::string_view effect_name(OptionEffect effect);

@@ -1,4 +1,4 @@
-// A stream that writes to a caller's poprt_write_fn.
+// A stream buffer that writes to a caller's poprt_write_fn.
 #pragma once
 
 #include <streambuf>

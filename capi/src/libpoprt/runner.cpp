@@ -141,14 +141,15 @@ nlohmann::ordered_json open_dimensions(const std::vector<program::OpenAnchor>& a
   return list;
 }
 
-// Creates the runner of a model whose shapes are compiled on demand. Returns null if the options
-// need the shape that was compiled ahead: merged requests, or arithmetic of an interpreter.
+// Creates the runner of a model whose shapes are compiled on demand. Returns null for other models,
+// and if the options need the shape that was compiled ahead: merged requests, or arithmetic of an
+// interpreter.
 std::unique_ptr<runtime::ShapeRunner> shape_runner(const poprt_executable& executable,
                                                    const poprt_runner_options* options) {
   if (!executable.shapes) return nullptr;
   auto o = capi::read_options(options, "poprt_runner_options");
   const std::string_view numerics = o.numerics ? o.numerics : "";
-  // A wrong value is an error here, and not of the first request, which compiles a shape.
+  // A wrong value is an error here instead of in the first request, which compiles a shape.
   static_cast<void>(capi::numerics_named(numerics));
   static_cast<void>(device::threads_for(o.threads));
   if (o.execution_precision && *o.execution_precision)

@@ -8,10 +8,10 @@
 
 namespace poprt::capi {
 
-// Reads the options for a runner of `model`. Null means all defaults. Verifies the model or
-// replaces it by a copy if the options request it. Throws invalid_argument, not_found for the
-// device of a replica that cannot exist, failed_precondition if the model cannot run with them, and
-// data_loss if its file is damaged.
+// Reads the options for a runner of `model`. Null means all defaults. If the options request it,
+// verifies the model, or replaces it by a copy or by one whose weights are packed for another
+// precision. Throws invalid_argument, not_found for the device of a replica that cannot exist,
+// failed_precondition if the model cannot run with them, and data_loss if its file is damaged.
 runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
                                           std::shared_ptr<const runtime::Model>& model);
 

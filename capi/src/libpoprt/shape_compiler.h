@@ -23,8 +23,8 @@ std::unique_ptr<poprt_compiler> compiler_with(const poprt_compile_options& optio
 
 // The executables of one model. The first one that is compiled contains the weights; the others
 // refer to them as far as they are equal (program/shared_weights.h). Executables are stored in the
-// engine cache under the hash of the model, the options and the shapes; those after the first one
-// also under the name of the first. The compiler library is loaded, and the model is read, when an
+// engine cache under the hash of the model, the options and the shapes; the hash of one after the
+// first also covers the key of the first. The compiler reads the model in adopt(), and when an
 // executable is not in the cache. Thread-safe.
 //
 // The first executable may also be that of a PopEF file, whose source is compiled at other shapes.
@@ -57,19 +57,20 @@ class ShapeCompiler {
   std::shared_ptr<const runtime::Model> load();
   // Uses an executable that was compiled from the source with these options. Reads the source to
   // find the sizes of inputs that are open; is_open() states whether there are any. `hash` is the
-  // recorded hash of the source; it may be empty. Throws data_loss for another source.
+  // recorded hash of the source; it may be empty. Throws data_loss if the executable cannot be the
+  // result of compiling this source.
   void adopt(std::shared_ptr<const runtime::Model> model, const std::string& hash);
   bool is_open() const { return open_.has_value(); }
   const program::OpenShapes& shapes() const { return *open_; }
   // A compiler of the same model with option execution_precision. load() has not been called on it.
   std::shared_ptr<ShapeCompiler> with_execution_precision(const char* precision) const;
-  // The SHA-256 of the model.
+  // The SHA-256 of the model, after adopt(), or after load() with a cache; else empty.
   const std::string& model_hash() const { return model_hash_; }
 
   // Valid while this object exists.
   poprt_library_source source() const;
 
-  // A model without a program that has the inputs and outputs of requests.
+  // A model with the inputs and outputs of requests, whose program has no instructions.
   std::shared_ptr<const runtime::Model> description() const;
 
   // The shapes are in the order of shapes().inputs. Throws the errors of the compilation.

@@ -15,11 +15,11 @@
 
 using namespace poprt;
 
-// Tensors of one request; strings and shapes of `tensors` point into the other two lists.
+// Tensors of one request. `tensors` points into the other lists.
 struct poprt_outputs {
   std::vector<std::string> names;
   std::vector<Shape> shapes;
-  std::vector<runtime::TensorMemory> memory;  // memory of the request; other objects have none
+  std::vector<runtime::TensorMemory> memory;  // empty for outputs that the request lacks
   std::vector<poprt_tensor> tensors;
   bool one_batch = true;
 };

@@ -54,7 +54,7 @@ constexpr OptionOfPass kOptionsOfPasses[] = {
     {"execution_precision", "bf16_convolutions", "products"},
 };
 
-// Runs an executable on a separate device, for calibration.
+// Loads an executable on a separate device, for calibration. Returns the function that runs it.
 compiler::RunModel run_on_device(const compiler::Executable& executable) {
   auto loaded = program::load_in_memory(executable.program, executable.weights);
   const device::Image image{std::make_shared<const program::Program>(std::move(loaded.program)),
@@ -280,7 +280,7 @@ void request_passes(const poprt_compile_options& o, compiler::Options& to) {
       const size_t dot = word.find('.'), at = word.find('=');
       const passes::PassDef& pass = passes::pass_of(word.substr(0, std::min(dot, word.size())));
       const std::string parameter(word.substr(dot + 1, at - dot - 1));
-      std::string value(word.substr(at + 1));  // one line; \\n means a line feed
+      std::string value(word.substr(at + 1));  // one line; \n means a line feed
       for (size_t i = 0; (i = value.find("\\n", i)) != std::string::npos; i++)
         value.replace(i, 2, "\n");
       if (!to.pass_arguments[std::string(pass.name)].emplace(parameter, std::move(value)).second)

@@ -1,5 +1,6 @@
 // Converts the options of the C ABI to those of the compile driver (compiler/driver.h).
-// libpoprt/named_options.cpp has already moved the options by name to poprt_compile_options.
+// libpoprt/named_options.cpp has already moved each option by name for which poprt_compile_options
+// has a field to this field.
 #pragma once
 
 #include <vector>

@@ -29,7 +29,7 @@ constexpr std::string_view kOfValues[] = {"precision",
                                           "data_preprocess",
                                           "enable_avoid_overflow_patterns"};
 
-// Options as they are given by name, with those that have a field.
+// The options by name, and `precision`, which has a field.
 compiler::OptionText texts_of(const poprt_compile_options& o) {
   return [&o](std::string_view name) -> const char* {
     if (name == "precision" && o.precision == POPRT_PRECISION_FP16) return "fp16";

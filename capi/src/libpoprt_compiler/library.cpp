@@ -259,7 +259,7 @@ void convert(const poprt_compile_options* o, const poprt_library_source* source,
     report_step(*o, 0, "read");
     const auto stamps = stamps_to_keep(*o, *source, out_kept);
     auto graph = import(*source, *o);
-    std::unique_ptr<ir::Graph> kept;  // the imported graph
+    std::unique_ptr<ir::Graph> kept;  // the imported graph, or the converted one
     if (stamps) kept = graph->clone();
     compiler::DriverOptions options = capi::make_options(*o, *source);
     options.keep_onnx = true;
@@ -338,7 +338,7 @@ void layers(const poprt_compile_options* options, const poprt_library_source* or
   });
 }
 
-// Uses the original model with the options for its compilation in the check.
+// Gets the original model, and the options with which the check compiles it.
 void sized(const poprt_compile_options* options, const poprt_library_source* source,
            const poprt_library_sink* sink, poprt_library_error* error) {
   library_guard(error, [&] {

@@ -52,7 +52,7 @@ std::vector<passes::PassCall> sorted(const std::vector<passes::PassCall>& calls)
   return out;
 }
 
-// Infers types. Unknown operators, such as custom ones, stay with unknown types of their results.
+// Infers types. The results of unknown operators, such as custom ones, keep an unknown type.
 void infer_known(ir::Graph& graph) {
   for (ir::Node* n : graph.nodes()) {
     ir::for_each_subgraph(*n, infer_known);

@@ -150,9 +150,10 @@ public final class Estimate implements AutoCloseable {
   }
 
   /**
-   * Whether the memory of every tile suffices.
+   * Whether the memory of every tile suffices, and the host has room for the buffers of every
+   * stream.
    *
-   * @return false if a tile has too little memory
+   * @return false if a tile or the host has too little memory
    * @since 1.0
    */
   public boolean fits() {
