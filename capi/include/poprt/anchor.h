@@ -39,13 +39,13 @@ enum {
   POPRT_DTYPE_F8E4M3FNUZ = 15,
   POPRT_DTYPE_F8E5M2 = 16,
   POPRT_DTYPE_F8E5M2FNUZ = 17,
-  POPRT_DTYPE_F8143 = 18,
-  POPRT_DTYPE_F8152 = 19,
-  POPRT_DTYPE_S4 = 20, /* two elements per byte, low nibble first */
-  POPRT_DTYPE_U4 = 21,
-  POPRT_DTYPE_S2 = 22, /* four elements per byte, low bits first */
-  POPRT_DTYPE_U2 = 23,
-  POPRT_DTYPE_F4E2M1 = 24,
+  POPRT_DTYPE_F8143 = 18,  /* the IPU's quarter, format F143 */
+  POPRT_DTYPE_F8152 = 19,  /* the IPU's quarter, format F152 */
+  POPRT_DTYPE_S4 = 20,     /* two elements per byte, low nibble first */
+  POPRT_DTYPE_U4 = 21,     /* as S4 */
+  POPRT_DTYPE_S2 = 22,     /* four elements per byte, low bits first */
+  POPRT_DTYPE_U2 = 23,     /* as S2 */
+  POPRT_DTYPE_F4E2M1 = 24, /* two elements per byte, as S4 */
   POPRT_DTYPE_STRING = 25,
   POPRT_DTYPE_C64 = 26,
   POPRT_DTYPE_C128 = 27,
@@ -59,8 +59,8 @@ POPRT_API const char* poprt_dtype_name(poprt_dtype dtype);
 /* The number of bits of one element; 0 for strings and unknown numbers. Since 0.1. */
 POPRT_API int32_t poprt_dtype_bits(poprt_dtype dtype);
 
-/* Borrowed from the executable or runner that returned it. Immutable, and may be used on any
- * thread. All functions below accept null and then return "", 0 or null. */
+/* Borrowed from the executable, runner, session or queue that returned it. Immutable, and may be
+ * used on any thread. All functions below accept null and then return "", 0 or null. */
 typedef struct poprt_anchor poprt_anchor;
 
 /* UTF-8, borrowed from the anchor. Since 0.1. */
@@ -72,8 +72,7 @@ POPRT_API size_t poprt_anchor_rank(const poprt_anchor* anchor);
 /* `rank` dimensions, borrowed from the anchor; null for a scalar. A dimension is -1 if requests may
  * have any size there, because the shapes are compiled on demand. Since 0.1. */
 POPRT_API const int64_t* poprt_anchor_shape(const poprt_anchor* anchor);
-/* The number of bytes that execute reads or writes for the anchor; 0 if a dimension is -1.
- * Since 0.1. */
+/* The number of bytes of the anchor in one compiled batch; 0 if a dimension is -1. Since 0.1. */
 POPRT_API size_t poprt_anchor_bytes(const poprt_anchor* anchor);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* Compiler: compiles ONNX models to executables or PopEF files, or converts them to ONNX.
  *
  * The compiler is in libpoprt_compiler.so.1, which the first call loads from the folder of
- * libpoprt.so.1. If that file is missing, these functions fail with failed_precondition.
+ * libpoprt.so.1. If that file is missing, functions that need it fail with failed_precondition.
  *
  * Example:
  *     const int64_t shape[] = {8, 1, 8, 8};
@@ -208,29 +208,31 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_create(const poprt_compile_
 
 /* Reads an ONNX file, converts and compiles it. Errors: not_found, permission_denied, data_loss
  * (damaged), unimplemented (operator, type or opset; the message names it), invalid_argument (not
- * ONNX, a shape that is not fixed, an ill-formed model). Since 0.1. */
+ * ONNX, a shape that is not fixed, an ill-formed model), cancelled (the caller stopped the
+ * compilation), resource_exhausted (embed_source beyond 2 GiB). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_file(
     const poprt_compiler* compiler, const char* onnx_path, poprt_executable** out_executable);
 
-/* Loads an executable from either kind of file to run it. Opens a PopEF file, or compiles an
- * ONNX model and stores the result in an engine cache, from which later calls take it. If the
- * model has variable dimensions, its shapes are compiled when a runner gets requests (option
- * `shapes`): then dimensions of anchors are -1 unless the options fix them, and an executable
- * without such a shape cannot be saved, fused or used by a session (failed_precondition).
- * `options` may be null. On a PopEF file, only custom_library_so_paths acts, and a warning in the
- * log names the other options that only a compilation uses. If `shapes` is on_demand, the source in
- * the file (embed_source) is compiled at other shapes with the options that the file records, and
- * only cache_path, load, custom_library_so_paths and the callbacks progress and stop may be given
- * (invalid_argument). The cache is cache_path, else POPXL_CACHE_DIR or POPART_CACHE_DIR, else
- * $XDG_CACHE_HOME/poprt (~/.cache/poprt). Errors: as poprt_executable_open, poprt_compiler_create
- * and poprt_compiler_compile_file; failed_precondition if a PopEF file without a source, or one of
- * several shapes, should be compiled. Since 1.0. */
+/* Loads an executable from either kind of file to run it. Opens a PopEF file, or compiles an ONNX
+ * model and stores the result in an engine cache, from which later calls take it. If the model has
+ * variable dimensions, its shapes are compiled when a runner gets requests (option `shapes`): then
+ * dimensions of anchors are -1 unless the options fix them, and an executable without such a shape
+ * cannot be saved, fused or used by a session (failed_precondition). `options` may be null. On a
+ * PopEF file, only custom_library_so_paths acts, and a warning in the log names the other options
+ * that only a compilation uses. If `shapes` is on_demand, the source in the file (embed_source) is
+ * compiled at other shapes with the options that the file records. Of the given options,
+ * cache_path, load, custom_library_so_paths and the callbacks progress and stop then act, and those
+ * that affect the program are refused (invalid_argument). The cache is cache_path, else
+ * POPXL_CACHE_DIR or POPART_CACHE_DIR, else $XDG_CACHE_HOME/poprt (~/.cache/poprt). Errors: as
+ * poprt_executable_open, poprt_compiler_create and poprt_compiler_compile_file; failed_precondition
+ * if a PopEF file without a source, of several shapes, or calibrated with a file of data should be
+ * compiled. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_load(const char* path,
                                                             const poprt_compile_options* options,
                                                             poprt_executable** out_executable);
 
-/* Compiles a model in memory. `folder` is the folder of external data; if it is null, external
- * data is an error. Since 0.1. */
+/* Compiles a model in memory. `folder` is the folder of external data; if it is null, external data
+ * is an error. Errors: as poprt_compiler_compile_file. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_bytes(
     const poprt_compiler* compiler, const void* data, size_t size, const char* folder,
     poprt_executable** out_executable);

@@ -135,7 +135,7 @@ struct CompilerOptions {
   // </options:compile>
 };
 
-// Model arguments are a path, or the bytes of an ONNX file. `outputs` names the outputs to keep;
+// An argument `model` is a path, or the bytes of an ONNX file. `outputs` names the outputs to keep;
 // empty keeps all.
 class Compiler {
  public:

@@ -1,5 +1,5 @@
 /* Errors. A function that can fail returns `poprt_error *`. Null is success. After an error, the
- * outputs of the function are unchanged. The caller frees the error.
+ * out-parameters of the function are unchanged. The caller frees the error.
  *
  * Example:
  *     static void check_or_exit(poprt_error* error) {

@@ -18,14 +18,16 @@
 extern "C" {
 #endif
 
-/* Immutable; any number of threads and runners may use one at the same time. */
+/* Immutable; any number of threads and runners may use one at the same time. One whose shapes are
+ * compiled on demand, without a shape that was compiled ahead, has no program: functions that need
+ * it fail with failed_precondition. */
 typedef struct poprt_executable poprt_executable;
 
-/* Maps a PopEF file and checks it. Weights are used in the map, and nothing is copied. Do not
- * change the file while an executable or runner uses it (replacing it by rename is safe).
- * Errors: not_found, permission_denied, invalid_argument (a folder, device or pipe), data_loss (not
- * a PopEF file, damaged, truncated), failed_precondition (compiled by another version, of a newer
- * format, or with several executables in one file). Since 0.1. */
+/* Maps a PopEF file and checks it. Weights are used in the map without a copy, unless the
+ * executable is compressed. Do not change the file while an executable or runner uses it (replacing
+ * it by rename is safe). Errors: not_found, permission_denied, invalid_argument (a folder, device
+ * or pipe), data_loss (not a PopEF file, damaged, truncated), failed_precondition (compiled by
+ * another version, of a newer format, or with several executables in one file). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open(const char* path,
                                                             poprt_executable** out_executable);
 
@@ -90,9 +92,9 @@ POPRT_API const poprt_anchor* poprt_executable_input(const poprt_executable* exe
 POPRT_API const poprt_anchor* poprt_executable_output(const poprt_executable* executable,
                                                       size_t index);
 
-/* The metadata of the ONNX model: "producer_name", "producer_version", "domain",
- * "model_version", "doc_string", "graph_name", "graph.doc_string", and its metadata_props as
- * "prop.KEY". Only existing entries are listed, in that order. Borrowed from the executable;
+/* The metadata of the ONNX model: "producer_name", "producer_version", "domain", "model_version",
+ * "doc_string", "graph.doc_string", its metadata_props as "prop.KEY", and "graph_name" if there is
+ * another entry. Only existing entries are listed, in that order. Borrowed from the executable;
  * null if `index` is out of range. Since 1.0. */
 POPRT_API size_t poprt_executable_metadata_count(const poprt_executable* executable);
 POPRT_API const char* poprt_executable_metadata_key(const poprt_executable* executable,

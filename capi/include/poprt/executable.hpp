@@ -48,7 +48,8 @@ class Executable {
   explicit Executable(const std::shared_ptr<std::istream>& stream, uint64_t size = 0,
                       bool checkPackageHash = true)
       : Executable(modelOf(stream, size), checkPackageHash) {}
-  // Opens a model that popef::ModelBuilder made. The bytes of its readers are used without a copy.
+  // Opens a model that popef::ModelBuilder made. The bytes of its readers are used without a copy,
+  // unless they are compressed or in a stream.
   explicit Executable(const std::shared_ptr<popef::Model>& model, bool checkPackageHash = true)
       : Executable(detail::given(model, "model"), checkPackageHash) {}
   explicit Executable(const popef::Model& model, bool checkPackageHash = true) {

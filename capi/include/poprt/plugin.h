@@ -58,9 +58,9 @@ extern "C" {
 
 /* ---- operators ---- */
 
-/* A tensor of an operator. In inference, `rank` and dimensions may be -1 for unknown. `data` is
- * memory in compute(), the value of a constant input in infer(), and otherwise null. Elements
- * are dense and row-major. Inputs must not be written. */
+/* A tensor of an operator. In inference, `dtype` may be undefined, and `rank` and dimensions may be
+ * -1 for unknown. `data` is memory in compute(), the value of a constant input in infer(), and
+ * otherwise null. Elements are dense and row-major. Inputs must not be written. */
 typedef struct poprt_op_tensor {
   size_t struct_size;
   poprt_dtype dtype;

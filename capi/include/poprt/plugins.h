@@ -27,9 +27,9 @@ extern "C" {
  * registered. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_plugin_load(const char* path);
 
-/* Returns the loaded plug-ins as a JSON array of objects: name, version, path, operators
- * (domain, name, version), passes, patterns and transforms (names). Later versions may add keys.
- * Since 1.0. */
+/* Returns the loaded plug-ins, after loading those of POPRT_PLUGINS, as a JSON array of objects:
+ * name, version, path, operators (domain, name, version), passes, patterns and transforms (names).
+ * Later versions may add keys. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_plugin_list(poprt_string** out_text);
 
 #ifdef __cplusplus

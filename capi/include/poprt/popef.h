@@ -27,7 +27,8 @@ enum {
 
 /* Describes the file. Damaged parts are an error, and unknown blobs are listed. Large payloads are
  * read only to verify them; then data_loss names the blob whose checksum differs. Errors:
- * not_found, permission_denied, data_loss, invalid_argument (format). Since 0.1. */
+ * not_found, permission_denied, data_loss, failed_precondition (written by a newer version; the
+ * name of an executable is duplicated), invalid_argument (format). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_dump(const char* path, poprt_popef_format format,
                                                        poprt_string** out_text);
 

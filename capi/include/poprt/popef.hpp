@@ -642,7 +642,7 @@ class Writer {
 
 // TRUNCATE: the new file replaces `path` when close() has succeeded; until then, an existing file
 // is unchanged. APPEND: adds blobs to an existing file, which regains its old contents if close()
-// does not succeed.
+// does not succeed, or creates a file.
 class FileWriter : public Writer {
  public:
   enum class Mode : int32_t { TRUNCATE = POPRT_POPEF_TRUNCATE, APPEND = POPRT_POPEF_APPEND };

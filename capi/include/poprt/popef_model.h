@@ -32,10 +32,10 @@ extern "C" {
 /* One executable with all blobs that belong to it. Immutable; any thread. */
 typedef struct poprt_popef_model poprt_popef_model;
 
-/* Creates the model of the executable with that name, or of the only one if `executable` is
- * null. The reader may be freed afterwards. Errors: failed_precondition (no such executable,
- * several and no name, no metadata for it or more than one, metadata without an executable),
- * data_loss (data that does not fit its anchor). Since 0.1. */
+/* Creates the model of the executable with that name, or of the only one if `executable` is null.
+ * The reader may be freed afterwards. Errors: failed_precondition (no such executable, several and
+ * no name, no metadata for it or more than one, or, without a name, metadata without an
+ * executable), data_loss (data that does not fit its anchor). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_model_create(const poprt_popef_reader* reader,
                                                                const char* executable,
                                                                poprt_popef_model** out_model);
@@ -59,8 +59,9 @@ POPRT_API size_t poprt_popef_model_count(const poprt_popef_model* model,
 POPRT_API const poprt_popef_blob* poprt_popef_model_blob(const poprt_popef_model* model,
                                                          poprt_popef_blob_type type, size_t index);
 /* The indices, in the metadata, of the anchors that the caller must serve: inputs of the main
- * programs without tensor or feed data, or outputs of the main programs. `out_count` may be
- * null. Borrowed from the model; null and 0 if there are none. Since 0.1. */
+ * programs without tensor or feed data, or outputs of the main programs. Anchors without a handle
+ * are omitted. `out_count` may be null. Borrowed from the model; null and 0 if there are none.
+ * Since 0.1. */
 POPRT_API const size_t* poprt_popef_model_user_anchors(const poprt_popef_model* model,
                                                        poprt_popef_anchor_type type,
                                                        size_t* out_count);

@@ -66,8 +66,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_reader_parse_bytes(poprt_popef
 typedef struct poprt_popef_source {
   size_t struct_size;
   uint64_t size; /* bytes */
-  /* Writes `bytes` bytes, at least one, from `offset` on to `data`. Returns non-zero for an
-   * error. There is one call at a time, on the thread that requests a payload. */
+  /* Writes `bytes` bytes, at least one, from `offset` on to `data`. Returns non-zero for an error.
+   * There is one call at a time, on the thread that parses or requests a payload. */
   int32_t (*read)(uint64_t offset, void* data, size_t bytes, void* user_data);
   /* The last call, when no data of the source is in use. May be null. */
   void (*release)(void* user_data);
@@ -119,7 +119,7 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_blob_get_info(const poprt_pope
 
 /* Returns the whole payload in memory. It is the map of the file, without a copy, except for
  * compressed executables and for blobs of a poprt_popef_source. Errors: data_loss (compressed data
- * is damaged), resource_exhausted. Since 0.1. */
+ * is damaged, or the source fails), resource_exhausted. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_blob_map(const poprt_popef_blob* blob,
                                                            poprt_popef_payload** out_payload);
 /* Copies `bytes` bytes from `offset` on into the caller's memory. Errors: out_of_range, and as

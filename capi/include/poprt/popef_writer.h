@@ -57,7 +57,7 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_writer_create_stream(
  * effect. Errors: resource_exhausted, cancelled, failed_precondition (it failed before),
  * invalid_argument (a blob is incomplete). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_writer_close(poprt_popef_writer* writer);
-/* Null is allowed. Without close, nothing is written: an existing file keeps or regains its
+/* Null is allowed. Without close, no file is written: an existing one keeps or regains its
  * contents. The blob writers are then closed. Since 0.1. */
 POPRT_API void poprt_popef_writer_free(poprt_popef_writer* writer);
 

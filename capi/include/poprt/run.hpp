@@ -143,8 +143,8 @@ class Outputs : public std::vector<OutputTensor> {
 };
 
 // Runs the model into new memory, for as many rows as the inputs have. If there is an output
-// NAME:shape, output NAME only contains the real part. dtypes and shapes are checked. Throws the
-// errors of execute(). Since 1.0.
+// NAME:shape, output NAME only contains the real part (see poprt_outputs_crop). dtypes and shapes
+// are checked. Throws the errors of execute(). Since 1.0.
 template <class AnyRunner>
 Outputs run(const AnyRunner& runner, const std::vector<TypedTensor>& inputs) {
   std::vector<poprt_tensor> tensors;
@@ -155,7 +155,7 @@ Outputs run(const AnyRunner& runner, const std::vector<TypedTensor>& inputs) {
       if (t.name == poprt_anchor_name(a) && impl::holds(dtype, poprt_anchor_dtype(a)))
         dtype = poprt_anchor_dtype(a);
     }
-    // The library computes the size of 0 bytes from the shape.
+    // The library would take 0 bytes as a size that it has to compute from the shape.
     if (t.given && t.elements == 0 && std::find(t.shape.begin(), t.shape.end(), 0) == t.shape.end())
       throw Error(ErrorCode::invalid_argument,
                   "input '" + t.name + "': the range is empty, and the shape is not");

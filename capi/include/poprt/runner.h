@@ -206,26 +206,29 @@ POPRT_API size_t poprt_runner_input_count(const poprt_runner* runner);
 POPRT_API size_t poprt_runner_output_count(const poprt_runner* runner);
 POPRT_API const poprt_anchor* poprt_runner_input(const poprt_runner* runner, size_t index);
 POPRT_API const poprt_anchor* poprt_runner_output(const poprt_runner* runner, size_t index);
-/* Runs the model. Outputs are written when the call returns. Every input and output must be
- * given once, with a whole number of compiled batches (with batching_dim, any number of rows;
- * the call may then wait for other requests, see timeout_ns). Thread-safe. A run of whole batches
- * allocates nothing if there are at most 16 inputs and 16 outputs.
+/* Runs the model. Outputs are written when the call returns. Every input and output must be given
+ * once, with a whole number of compiled batches (with batching_dim, any number of rows; the call
+ * may then wait for other requests, see timeout_ns). Thread-safe. In a runner of one model at one
+ * shape, a run of whole batches allocates nothing if there are at most 16 inputs and 16 outputs.
  * Errors: not_found (unknown name; lists the existing ones), invalid_argument (missing, given
- * twice, null or a wrong size; contains the expected and the given size), cancelled (the runner
- * was stopped), and device errors: aborted (application_runtime_error), unavailable
+ * twice, null or a wrong size; contains the expected and the given size), cancelled (the runner was
+ * stopped), and device errors: aborted (application_runtime_error), unavailable
  * (recoverable_runtime_error), internal (unrecoverable_runtime_error), unknown
- * (unknown_runtime_error), failed_precondition (others). Since 0.1. */
+ * (unknown_runtime_error), failed_precondition (others). A runner that compiles shapes on demand
+ * also fails with the errors of the compilation, and with resource_exhausted if 1024 shapes wait
+ * for it. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute(poprt_runner* runner,
                                                            const poprt_input* inputs,
                                                            size_t input_count,
                                                            const poprt_output* outputs,
                                                            size_t output_count);
 
-/* The fastest call: one pointer for each anchor, in anchor order, with the sizes of the anchors
- * (not checked). A runner that compiles shapes on demand uses the shape that was compiled ahead.
- * Thread-safe. Errors: invalid_argument (a null pointer), cancelled, unimplemented (a runner of
- * several models or shapes without one that was compiled ahead, or of another kind), and device
- * errors as for poprt_runner_execute. Since 0.1. */
+/* The fastest call: runs one batch with one pointer for each anchor, in anchor order, to memory of
+ * the size of the anchor (not checked). Pointers of inputs that requests leave out are ignored. A
+ * runner that compiles shapes on demand uses the shape that was compiled ahead. Thread-safe.
+ * Errors: invalid_argument (a null pointer), cancelled, unimplemented (a runner of several models
+ * or shapes without one that was compiled ahead, or of another kind), and device errors as for
+ * poprt_runner_execute. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_indexed(poprt_runner* runner,
                                                                    const void* const* inputs,
                                                                    void* const* outputs);

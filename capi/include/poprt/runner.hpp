@@ -401,7 +401,8 @@ class Request {
   bool cancel() { return poprt_request_cancel(handle_.get()) != 0; }
   // Throws the error of the run.
   void wait() const { detail::check(poprt_request_wait(handle_.get(), -1)); }
-  // Returns false if the request is not done in time.
+  // Returns false if the request is not done in time, or has failed with deadline_exceeded. Throws
+  // other errors of the run.
   bool waitFor(std::chrono::nanoseconds timeout) const {
     poprt_error* error = poprt_request_wait(handle_.get(), timeout.count());
     if (poprt_error_get_code(error) == POPRT_DEADLINE_EXCEEDED) {
@@ -579,7 +580,7 @@ class HandleRunner : public BaseRunner {
   // cancelled. Later requests fail with cancelled. Since 0.1.
   void stop() { poprt_runner_stop(handle_.get()); }
   // </functions:runner>
-  // The same with the shapes of the inputs by name. Since 1.0.
+  // warmUp() with the shapes of the inputs by name. Since 1.0.
   void warmUp(const std::map<std::string, std::vector<int64_t>>& shapes) {
     std::string text;
     for (const auto& [name, shape] : shapes) {

@@ -124,7 +124,7 @@ class LightRunner : public impl::HandleRunner {
     check(poprt_light_runner_create(executable.handle(), &options.o, &made));
     adopt(made);
   }
-  // Includes weights, which popefContainsTensorData marks.
+  // Returns all inputs of the model. popefContainsTensorData marks weights.
   std::vector<InputDesc> getModelInputs() const {
     std::vector<InputDesc> list;
     for (size_t i = 0; i < poprt_light_runner_model_input_count(handle()); i++) {

@@ -160,10 +160,10 @@ POPRT_API const poprt_anchor* poprt_session_user_output(const poprt_session* ses
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_load_programs(poprt_session* session);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_main_programs(poprt_session* session);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_save_programs(poprt_session* session);
-/* Runs programs by PopEF's indices (of the flows and the programs map), in this order.
- * Consecutive programs of one flow are one run of it, which serves the anchors that they use. A
- * repeated index begins another run. A program of no flow has no effect. Errors: not_found
- * (lists the existing ones), as above. Since 0.1. */
+/* Runs programs by PopEF's indices (of the flows and the programs map), in this order. Consecutive
+ * programs of one flow are one run of it, which serves the anchors that they use. A repeated index
+ * begins another run. A program of no flow has no effect. Errors: not_found (lists the existing
+ * ones), and those of the functions above. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_programs(poprt_session* session,
                                                                  const uint32_t* indices,
                                                                  size_t index_count);
@@ -186,9 +186,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_session_profile(poprt_session* sessi
                                                             poprt_string** out_json);
 /* </functions:session> */
 
-/* For inputs that have data in the executable (compiled with constant_weights off, tensor and
- * feed blobs): replaces the value of one, by copy, for later runs. Errors: not_found (lists
- * those that can be updated), invalid_argument (size). Since 0.1. */
+/* For inputs that have data in the executable (compiled with variable_weights, or in tensor and
+ * feed blobs): replaces the value of one, by copy, for later runs. Errors: not_found (lists those
+ * that can be updated), invalid_argument (size). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_update_weights(poprt_session* session,
                                                                    const char* name,
                                                                    const void* data, size_t bytes);

@@ -227,7 +227,8 @@ class Queue {
 class InputQueue : public Queue {
  public:
   explicit InputQueue(poprt_queue* handle) : Queue(handle) {}
-  // Throws Error `cancelled` if the queue was disconnected. The callback must not throw.
+  // Throws Error `cancelled` if the queue was disconnected, or is full in a stopped session. The
+  // callback must not throw.
   void enqueue(const void* data, size_t bytes, Callback callback = {}) {
     push(poprt_queue_enqueue_input, data, bytes, std::move(callback));
   }

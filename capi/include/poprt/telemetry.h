@@ -49,7 +49,7 @@ POPRT_API void poprt_trace_channel_free(poprt_trace_channel* channel);
 
 /* Begin and end a span with a label of `label_bytes` bytes of UTF-8. The end belongs to the last
  * span with this label that this thread began, else to the last one of any thread; without any, it
- * is ignored with a warning in the log. Null is allowed. Any thread. Since 1.0. */
+ * is ignored, the first time with a warning in the log. Null is allowed. Any thread. Since 1.0. */
 POPRT_API void poprt_trace_begin(poprt_trace_channel* channel, const char* label,
                                  size_t label_bytes);
 /* Since 1.0. */

@@ -37,11 +37,12 @@ typedef struct poprt_tensor {
   size_t rank;
 } poprt_tensor;
 
-/* poprt_runner_execute with checks of dtypes and shapes, which must be the anchor's. A request
- * of N whole batches has shape [N, ...] before the anchor's own, or N times its first dimension.
- * With batching_dim, that dimension may have any size. A pack runner only checks dtypes. Errors:
- * as poprt_runner_execute; invalid_argument contains the input or output, the expected and the
- * given type. Since 1.0. */
+/* poprt_runner_execute with checks of dtypes and shapes, which must be the anchor's. A request of N
+ * whole batches has shape [N, ...] before the anchor's own, or N times its first dimension. With
+ * batching_dim, that dimension may have any size. A runner of several shapes, or one that compiles
+ * shapes on demand, accepts all of its shapes. A pack runner only checks dtypes. Errors: as
+ * poprt_runner_execute; invalid_argument contains the input or output, the expected and the given
+ * type. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_tensors(poprt_runner* runner,
                                                                    const poprt_tensor* inputs,
                                                                    size_t input_count,
@@ -73,9 +74,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_outputs_create(poprt_runner* runner,
                                                            poprt_outputs** out_outputs);
 
 /* The last part of poprt_runner_run: if output NAME:shape contains the real size of output NAME,
- * NAME gets that shape with dense elements, and NAME:shape is removed. A request of several
- * batches keeps both unchanged. Errors: invalid_argument (null), data_loss (an invalid size).
- * Since 1.0. */
+ * NAME gets that shape with dense elements, and NAME:shape is removed. Both are unchanged if the
+ * elements of NAME have less than 8 bits, or if the request is not exactly one run of the model.
+ * Errors: invalid_argument (null), data_loss (an invalid size). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_outputs_crop(poprt_outputs* outputs);
 
 /* The tensors in the model's order. Memory and strings are borrowed from `outputs`, and cropping

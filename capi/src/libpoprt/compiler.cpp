@@ -326,8 +326,8 @@ PlainOptions plain_options(const poprt_compiler& c) {
   // create a different model.
   std::erase_if(plain.named, [](const poprt_option& option) {
     const std::string_view name = option.name;
-    // Patterns have an effect when an executable is made. The executable of the converted model is
-    // made without options.
+    // Patterns have an effect when an executable is made, and that of the converted model is made
+    // without them.
     return name == "precision" || name == "execution_precision" || name == "eightbitsio" ||
            name == "custom_patterns" || name == "custom_transform_applier_settings" ||
            name == "serialize_ir" || name == "serialized_ir_dest";
@@ -462,8 +462,8 @@ void write_text(const fs::path& path, const std::string& text) {
   file.commit();
 }
 
-// Writes to `out` only after a successful check, and writes no file of the check earlier. The model
-// is therefore converted twice: the second conversion writes only the files of the converter.
+// Writes to `out` only after a successful check, and writes no file of the check earlier. So the
+// model is converted twice: first to a temporary folder, for the check, and then to `out`.
 void convert_and_check(const poprt_compiler& c, const poprt_library_source& source,
                        const fs::path& out) {
   const capi::TemporaryFolder folder;
