@@ -20,7 +20,8 @@
 
 namespace poprt::generate {
 
-// Only one thread at a time may use it, except stop() and saved_bytes(). prefill(), decode() and
+// Only one thread at a time may use it, except stop() and the functions that read no slot:
+// description(), model(), saved_bytes(), cache_bytes() and telemetry(). prefill(), decode() and
 // encode() also throw the errors of Session::run_main_programs().
 class Decoder {
  public:
@@ -33,8 +34,8 @@ class Decoder {
   int64_t length(size_t slot) const { return lengths_[slot]; }
   // Forgets all tokens of a slot from `length` on. Throws invalid_argument if it has fewer.
   // Recurrent states depend on all tokens, and a ring that is full does not have the first ones. So
-  // a model that has them can only keep all tokens or none, and other lengths throw
-  // failed_precondition.
+  // a slot of a model with such states, or with such a ring, can only keep all tokens or none, and
+  // other lengths throw failed_precondition.
   void roll_back(size_t slot, int64_t length);
   // Makes slot `to` equal to slot `from`.
   void copy(size_t from, size_t to);

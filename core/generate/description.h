@@ -53,7 +53,7 @@ struct Cache {
   uint64_t place_bytes = 0;
 };
 
-// A recurrent state of all slots. A run reads and writes all of it.
+// A recurrent state of all slots. A run reads and writes all of the state of its slots.
 struct State {
   size_t input = 0, output = 0;  // indices of the anchors
   uint64_t row_bytes = 0;

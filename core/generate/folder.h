@@ -45,9 +45,9 @@ struct ModelFolder {
 };
 
 // Throws not_found (no such path, or no model in the folder), data_loss (a configuration that is
-// not JSON, a wrong type in it, or no decoder_start_token_id of a model with an encoder),
-// resource_exhausted (a very large configuration), unimplemented (a decoder of several models), and
-// permission_denied (a model outside the folder).
+// not JSON, a wrong type in it, or, without genai_config.json, no decoder_start_token_id of a model
+// with an encoder), resource_exhausted (a very large configuration), unimplemented (a decoder of
+// several models), and permission_denied (a model outside the folder).
 ModelFolder open_folder(const std::filesystem::path& path);
 
 // The largest lengths of a text and of the input of an encoder that are chosen by default.

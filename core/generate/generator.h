@@ -35,10 +35,9 @@
 
 namespace poprt::generate {
 
-// The reason why a sequence ended. stop: a stop token was chosen. length: max_new_tokens or the
-// maximum length of the model was reached. cancelled: the caller cancelled it. deadline: the time
-// limit was reached. error: a run failed or the generator was destroyed, and next() throws the
-// error.
+// The reason why a sequence ended. stop: a stop token was chosen. length: max_new_tokens or
+// Description::max_length was reached. cancelled: the caller cancelled it. deadline: the time limit
+// was reached. error: a run failed or the generator was destroyed, and next() throws the error.
 enum class Finish : uint8_t { none, stop, length, cancelled, deadline, error };
 std::string_view finish_name(Finish finish);
 

@@ -18,7 +18,8 @@ struct SamplingOptions {
   int64_t top_k = 0;       // the number of most probable tokens that are kept; 0: all
   double top_p = 1;        // keeps the fewest tokens with at least this sum of probabilities
   double min_p = 0;        // keeps tokens of at least this part of the greatest probability
-  // Divides the logits above 0 of tokens that the text contains, and multiplies those below 0.
+  // Divides the logits above 0 of tokens that the text contains, and multiplies those below 0. In a
+  // beam search it multiplies their log-probabilities.
   double repetition_penalty = 1;
   uint64_t seed = 0;
   std::vector<int64_t> bad_tokens;   // are never chosen
