@@ -33,7 +33,7 @@ struct Target {
   int64_t global_sync = 600;  // cycles
   int64_t sync = 126;         // cycles of a sync inside an IPU; estimates use Calibration::sync
   double host_gbytes = 8;     // sustained, GB/s
-  double call_milliseconds = 0.13;
+  double call_milliseconds = 0.13;  // of a call of the host that runs alone
 
   bool operator==(const Target&) const = default;
 
