@@ -33,8 +33,8 @@ inline std::string recorded_value(std::string_view name, std::string value) {
 }
 
 // Returns the given options that influence the file, with the names of the fields of
-// poprt_compile_options, then options by name without a field (those that tune a chip), then the
-// source (runtime/session/model_source.h). Opaque blobs are stored in the file and need no option.
+// poprt_compile_options, then the options by name, which have no field, then the source
+// (runtime/session/model_source.h). Opaque blobs are stored in the file and need no option.
 // `poprt_exec recompile` reads them back.
 inline std::vector<popef::Option> engine_options(const poprt_compile_options& o,
                                                  const Source& source) {

@@ -86,7 +86,7 @@ class Comparison {
   // Records only the size of an output.
   void add_size(const std::string& inputs, const std::string& name, const CheckedOutput& output);
 
-  // Whether every element of every output is the same number. -0 differs from 0, and NaN equals
+  // Whether all runs gave the same outputs, sizes and numbers. -0 differs from 0, and NaN equals
   // NaN.
   bool equal() const { return equal_; }
   const std::optional<Fault>& fault() const { return fault_; }
