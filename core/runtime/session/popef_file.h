@@ -30,10 +30,11 @@ struct OpenOptions {
 std::shared_ptr<const Model> open_popef(std::span<const std::filesystem::path> paths,
                                         const OpenOptions& options = {});
 
-// Maps the file; weights are used in place. Throws not_found, permission_denied, data_loss and
-// failed_precondition (made by another version, or several models in one file), with the path in
-// the message. If the environment has POPART_PRELOAD_POPEF=full-preload, files are read
-// sequentially first, which is much faster than single page faults on network file systems.
+// Maps the file; weights are used in place, unless the executable is compressed. Throws not_found,
+// permission_denied, data_loss and failed_precondition (made by another version, or several models
+// in one file), with the path in the message. If the environment has
+// POPART_PRELOAD_POPEF=full-preload, files are read sequentially first, which is much faster than
+// single page faults on network file systems.
 std::shared_ptr<const Model> open_popef(const std::filesystem::path& path,
                                         const OpenOptions& options = {});
 // The same from memory that `owner` keeps alive, preferably aligned to 4096 bytes.

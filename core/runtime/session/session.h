@@ -85,7 +85,8 @@ class Session final : private device::Occupant {
   bool is_loaded() const noexcept;
 
   // Loads the model on a device. Null: the device that the session has or that its config names,
-  // otherwise acquires one. If the model is loaded on another device, it is unloaded there.
+  // otherwise acquires one. If the model is loaded on another device, it is unloaded there. Throws
+  // as the constructor.
   void bind_to_device(std::shared_ptr<device::Device> device = nullptr);
   // Ends current runs like stop(). The session keeps its pointer to the device, but other sessions
   // may bind it.
@@ -165,9 +166,9 @@ class Session final : private device::Occupant {
 
   // For a pipelined model (device::Engine): runs the stages of a transfer. Only one thread at a
   // time may run a stage, and the caller must ensure that no other thread runs, loads, unloads or
-  // updates at the same time. complete_inputs() adds the inputs for which the model has data, once
-  // for each transfer; it throws invalid_argument for a variant that does not exist. run_stage()
-  // throws cancelled and the errors of operators.
+  // updates at the same time. complete_inputs() adds the missing inputs for which the session has a
+  // value (data, a seed, masks of real places), once for each transfer; it throws invalid_argument
+  // for a variant that does not exist. run_stage() throws cancelled and the errors of operators.
   size_t stages() const;
   uint64_t frame_bytes() const;
   void complete_inputs(const void** inputs);

@@ -35,7 +35,7 @@ class Telemetry {
 
   // Creates a segment with room for `queues` queues. `variants` are the names of the variants, of
   // which each run takes one. `generator` adds the record of a generator. Throws permission_denied,
-  // resource_exhausted.
+  // resource_exhausted, and the errors of telemetry_dir().
   Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
             std::span<const std::string> variants = {}, bool generator = false);
   ~Telemetry();
