@@ -2,7 +2,9 @@
 // types only. No exception passes through it. The caller owns the messages of errors, and the
 // models that functions return, which other functions of the table free.
 //
-// A serving process never loads the compiler, so it loads neither ONNX nor protobuf.
+// libpoprt.so loads the compiler when a function first needs it. Running executables does not need
+// it, except for faithful numerics, shapes on demand and plug-ins with passes. So a serving process
+// usually loads neither ONNX nor protobuf.
 #pragma once
 
 #include "poprt/compiler.h"
@@ -79,8 +81,8 @@ typedef struct poprt_compiler_library {
   // if there is none. release() frees it.
   void (*convert)(const poprt_compile_options* options, const poprt_library_source* source,
                   const char* out_onnx_path, void** out_kept, poprt_library_error* error);
-  // The following functions write text.
-  // These two apply the shapes and the batch size of the options first.
+  // The functions up to list_ops() write text, except quantizes(). show() and io_stat() first apply
+  // the shapes and the batch size of the options, unless an input has several shapes.
   void (*show)(const poprt_compile_options* options, const poprt_library_source* source,
                const poprt_library_sink* sink, poprt_library_error* error);
   void (*io_stat)(const poprt_compile_options* options, const poprt_library_source* source,
@@ -110,7 +112,8 @@ typedef struct poprt_compiler_library {
   // part of a compilation.
   void (*hash)(const poprt_library_source* source, const poprt_compile_options* options,
                const poprt_library_sink* sink, poprt_library_error* error);
-  // Implements poprt_model_apply_passes. A source without path and data means no model.
+  // Implements poprt_model_apply_passes. The model must be in memory. Without data, only the calls
+  // are checked.
   void (*apply_passes)(const poprt_library_source* source, const poprt_pass_call* passes,
                        size_t pass_count, const poprt_apply_options* options,
                        const poprt_library_sink* sink, poprt_library_error* error);
@@ -142,8 +145,8 @@ typedef struct poprt_compiler_library {
   // Reads a model whose shapes are compiled on demand; returns null on failure. If a size of an
   // input is open, it writes a line with the text of program/open_shapes.h, and then the metadata
   // of the model (onnx_metadata.h). `out_complete` receives whether the options fix every size.
-  // Only one thread at a time may use the model. Callbacks of the options are called during the
-  // call.
+  // Only one thread at a time may use the model. Of the callbacks of the options, only `progress`
+  // is called.
   void* (*open_model)(const poprt_compile_options* options, const poprt_library_source* source,
                       const poprt_library_sink* description, int* out_complete,
                       poprt_library_error* error);

@@ -23,7 +23,8 @@ struct Source {
 };
 
 // Returns the value of an option by name as it is recorded. Words are separated by blanks; if a
-// word contains a blank, as the name of an input may, a line feed ends each word instead.
+// word contains a blank, as the name of an input may, a line feed ends each word instead. The JSON
+// of `generation`, which contains blanks, is one word.
 inline std::string recorded_value(std::string_view name, std::string value) {
   if (value.find(' ') == std::string::npos || name == kGenerationOption)
     std::ranges::replace(value, '\n', ' ');

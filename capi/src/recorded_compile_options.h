@@ -25,8 +25,9 @@ struct OptionNames {
 class RecordedCompileOptions {
  public:
   // `recorded` are the engine options of the file's metadata (core/popef/FORMAT.md). Throws
-  // failed_precondition for an option that this version does not know, for an invalid value, and
-  // for an option that a file does not record: one that loads code or selects a cache.
+  // failed_precondition for an option that this version does not know, for an invalid value, for
+  // the options of several fused models, and for an option that a file does not record, such as one
+  // that loads code or selects a cache.
   RecordedCompileOptions(const std::vector<popef::Option>& recorded, const OptionNames& names);
   RecordedCompileOptions(const RecordedCompileOptions&) = delete;
   RecordedCompileOptions& operator=(const RecordedCompileOptions&) = delete;

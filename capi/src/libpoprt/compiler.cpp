@@ -322,8 +322,8 @@ PlainOptions plain_options(const poprt_compiler& c) {
   o.pass_count = o.skip_pass_count = 0;
   o.stop_after = nullptr;
   o.rewrite_limit = 0;
-  // 8-bit floats are a precision, although they are an option by name. Option eightbitsio would
-  // create a different model.
+  // Precisions without a number in the field, such as 8-bit floats, are an option by name. Option
+  // eightbitsio would create a different model.
   std::erase_if(plain.named, [](const poprt_option& option) {
     const std::string_view name = option.name;
     // Patterns have an effect when an executable is made, and that of the converted model is made

@@ -13,9 +13,9 @@ namespace poprt::capi {
 
 // Loads the compiler library on first use, from the folder of this library. Throws
 // failed_precondition with the path and the error. A later call tries again. Also loads the
-// plug-ins of POPRT_PLUGINS, and passes all loaded plug-ins on to the compiler. Thread-safe. Throws
-// failed_precondition in a process that was forked while another thread of the parent was in this
-// function.
+// plug-ins of POPRT_PLUGINS, and passes all loaded plug-ins on to the compiler; throws the errors
+// of both. Thread-safe. Throws failed_precondition in a process that was forked while another
+// thread of the parent was in this function.
 const poprt_compiler_library& compiler_library();
 
 // A call of the compiler library that is in progress. The compiler and the libraries that it uses

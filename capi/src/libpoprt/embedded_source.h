@@ -13,9 +13,9 @@
 namespace poprt::capi {
 
 // Returns the source. Its external data is in a temporary folder, which exists as long as
-// Source::owner. Throws failed_precondition if the file has no source; data_loss for locations
-// outside of the folder; resource_exhausted for more bytes than an embedded source may have;
-// permission_denied if the temporary folder cannot be made.
+// Source::owner. Throws failed_precondition if the file has no source; data_loss for a location
+// that is outside of the folder or cannot be written; resource_exhausted for more bytes than an
+// embedded source may have; and the errors of TemporaryFolder.
 ShapeCompiler::Source embedded_source(const runtime::Model& model, const std::string& path);
 
 // Returns the names of the given options that only a compilation uses, which have no effect on a

@@ -143,7 +143,7 @@ nlohmann::ordered_json open_dimensions(const std::vector<program::OpenAnchor>& a
 
 // Creates the runner of a model whose shapes are compiled on demand. Returns null for other models,
 // and if the options need the shape that was compiled ahead: merged requests, or arithmetic of an
-// interpreter.
+// interpreter. Throws failed_precondition if they need it and there is none.
 std::unique_ptr<runtime::ShapeRunner> shape_runner(const poprt_executable& executable,
                                                    const poprt_runner_options* options) {
   if (!executable.shapes) return nullptr;

@@ -24,8 +24,8 @@ std::unique_ptr<poprt_compiler> compiler_with(const poprt_compile_options& optio
 // The executables of one model. The first one that is compiled contains the weights; the others
 // refer to them as far as they are equal (program/shared_weights.h). Executables are stored in the
 // engine cache under the hash of the model, the options and the shapes; the hash of one after the
-// first also covers the key of the first. The compiler reads the model in adopt(), and when an
-// executable is not in the cache. Thread-safe.
+// first also covers the key of the first. The compiler imports the model in adopt(), and when an
+// executable is not in the cache; with a cache, load() reads it for its hash. Thread-safe.
 //
 // The first executable may also be that of a PopEF file, whose source is compiled at other shapes.
 // These use the weights in the file if a compilation of the source gives the same; otherwise they

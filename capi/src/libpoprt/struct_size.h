@@ -16,8 +16,9 @@ inline void check_struct_size(size_t size, const char* type) {
          type);
 }
 
-// Reads the fields of an option struct of any version that this library knows. Fields that the
-// caller does not know are zero. Throws invalid_argument.
+// Reads those fields of an option struct of any version that this library knows, and ignores
+// others. Fields that the caller does not know are zero. Throws invalid_argument if struct_size is
+// too small.
 template <class T>
 T known_options(const T* given, const char* type) {
   check_struct_size(given->struct_size, type);

@@ -14,7 +14,8 @@
 
 namespace poprt::capi {
 
-// The destructor removes the folder with its contents. Only this user may read it.
+// The destructor removes the folder with its contents. Only this user may read it. The constructor
+// throws not_found if the folder of TMPDIR does not exist, and permission_denied.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

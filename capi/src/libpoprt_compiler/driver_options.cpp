@@ -72,7 +72,7 @@ compiler::RunModel run_on_device(const compiler::Executable& executable) {
 }
 
 // A model is often converted and then compiled. The calibration of the conversion is kept for the
-// compilation until another model is calibrated.
+// compilation until a model is calibrated that is another one or has other options or data.
 std::shared_ptr<compiler::CalibrationResult> cached_calibration(
     const poprt_compile_options& o, const poprt_library_source& source) {
   static std::mutex mutex;
@@ -134,7 +134,7 @@ void take_bytes(const std::function<std::string_view(const char*)>& named, compi
     calibration.labels = labels_of(path);
 }
 
-// Reads the options of 8-bit floats and int8.
+// Reads the options by name that concern the precision, and `reproducible`.
 void take_precision(const poprt_compile_options& o, const poprt_library_source& source,
                     compiler::Options& to) {
   const auto named = [&](const char* name) -> std::string_view {

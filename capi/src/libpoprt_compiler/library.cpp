@@ -195,8 +195,9 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_library_source
     std::vector<onnx::ModelFile> files;
     if (o->embed_source) check_embedded(files = capi::files_of(*source, *o));
     const auto ir = ir_file(*o, popef_path);
-    // The hash of a large model takes as long as the compilation. Errors of the compilation are
-    // reported first, because the import reports errors of a model best.
+    // The hash of a large model may take as long as its compilation, so another thread computes it
+    // meanwhile. Errors of the compilation are reported first, because the import reports errors of
+    // a model best.
     Background<std::string> hash(
         [&](const std::atomic<bool>& stopped) {
           return onnx::hash_of(o->embed_source ? files : capi::files_of(*source, *o), [&](double) {

@@ -1,4 +1,5 @@
-// Suppresses warnings of a compilation that the conversion before it has given.
+// Suppresses warnings of a compilation that the conversion before it, on the same thread, has
+// given. With kQuiet, all warnings are suppressed.
 #pragma once
 
 #include <poprt/compiler.h>
@@ -11,8 +12,8 @@ namespace poprt::capi {
 // Passes each warning of a conversion once.
 WarningFilter note_warnings(const poprt_compile_options& o, const poprt_library_source& source);
 
-// Passes the warnings of an estimate that the last conversion of the same file has not given, and
-// keeps them for later calls.
+// Passes the warnings of an estimate that the last conversion or estimate of the same file has not
+// given, and keeps them for later calls.
 WarningFilter new_warnings(const poprt_compile_options& o, const poprt_library_source& source);
 
 // Passes the warnings of a compilation that the conversion before it has not given.
