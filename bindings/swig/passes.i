@@ -31,7 +31,7 @@ POPRT_HANDLE(raw_pass_result, RawPassResult)
     }
     return result;
   }
-  // Returns the names in a valid order, one per line.
+  // Returns the names in a valid order, one per line, with those of passes that must run before them.
   poprt_text in_order(poprt_result* error) {
     std::vector<const char*> names;
     for (const auto& call : $self->calls) names.push_back(call.name.c_str());

@@ -1,6 +1,6 @@
-// PopEF files over capi/include/poprt/popef_*.h, for poprt.i. Blobs and metadata of a reader, a model or metadata are
-// borrowed: the language's layer keeps the owner alive. Enumerations are those of the C headers. Invalid indices return
-// 0, "" or null.
+// PopEF files over capi/include/poprt/popef_*.h, for poprt.i. Blobs and metadata that a reader or model returns are
+// borrowed: the language's layer keeps the owner alive. Enumerations are those of the C headers. For an invalid index,
+// anchor() of metadata fails, and other functions return 0, "" or null.
 
 POPRT_HANDLE(raw_popef_anchor, RawPopefAnchor)
 POPRT_HANDLE(raw_popef_metadata, RawPopefMetadata)
@@ -103,7 +103,7 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
     return poprt_popef_metadata_set_program($self, static_cast<uint32_t>(program), name);
   }
   int64_t anchor_count() { return static_cast<int64_t>(poprt_popef_metadata_anchor_count($self)); }
-  // A copy.
+  // Returns a copy of the anchor.
   raw_popef_anchor* anchor(int64_t index, poprt_result* error) { return raw_popef_anchor::of($self, index, error); }
   poprt_result add_anchor(const raw_popef_anchor& anchor) { return anchor.add_to($self); }
 }
@@ -120,7 +120,8 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
   poprt_result parse_bytes(int64_t address, int64_t bytes) {
     return poprt_popef_reader_parse_bytes($self, poprt_shim::pointer(address), static_cast<size_t>(bytes));
   }
-  // These are the functions of poprt_popef_source. `release_fn` is called once, also if this call fails.
+  // The addresses are those of the functions of poprt_popef_source. `release_fn` is called once, also if this call
+  // fails.
   poprt_result parse_source(int64_t size, int64_t read_fn, int64_t release_fn, int64_t user_data) {
     return poprt_shim::parse_source($self, size, read_fn, release_fn, user_data);
   }
@@ -206,7 +207,7 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
   raw_popef_models(const raw_popef_reader* reader, poprt_result* error) { return raw_popef_models::of(reader, error); }
   ~raw_popef_models() { delete $self; }
   int64_t count() { return static_cast<int64_t>($self->models.size()); }
-  // Returns null on the second call.
+  // Returns null on the second call for an index.
   raw_popef_model* take(int64_t index) { return $self->take(index); }
 }
 
@@ -230,7 +231,7 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
 %extend raw_popef_feeds {
   raw_popef_feeds() { return new raw_popef_feeds; }
   ~raw_popef_feeds() { delete $self; }
-  // Copies it.
+  // Copies `info`.
   void add(const raw_popef_blob_info& info) { $self->infos.push_back(info); }
 }
 

@@ -53,7 +53,8 @@ POPRT_HANDLE(raw_log, RawLog)
 
 // -- anchors ----------------------------------------------------------------------------------
 
-// Borrowed from an executable or runner, which the language's layer keeps alive while it reads.
+// Borrowed from the executable, runner, session or queue that returns the anchor. The language's layer keeps that
+// object alive while it reads the anchor.
 %extend raw_anchor {
   const char* name() { return poprt_anchor_name($self); }
   int32_t dtype() { return poprt_anchor_dtype($self); }
@@ -319,7 +320,7 @@ POPRT_HANDLE(raw_log, RawLog)
     *error = poprt_compiler_list_options(&text);
     return text;
   }
-  // Loads users' libraries for the whole process.
+  // Loads a user's library for all compilers and runners of the process.
   static poprt_result load_plugin(const char* path) { return poprt_plugin_load(path); }
   static poprt_text list_plugins(poprt_result* error) {
     poprt_string* text = nullptr;
@@ -409,7 +410,7 @@ struct raw_device_request {
 %newobject raw_device_manager::get_device;
 %newobject raw_device_manager::get_specific_device;
 %extend raw_device_manager {
-  // 0 and "" use the environment.
+  // 0 and "" mean the values of the environment.
   raw_device_manager(int64_t device_count, const char* visible, const char* shared, poprt_result* error) {
     poprt_device_manager_options options{};
     options.struct_size = sizeof options;
@@ -558,7 +559,7 @@ struct raw_request_options {
 %extend raw_request_options {
   raw_request_options() { return new raw_request_options; }
   ~raw_request_options() { delete $self; }
-  // -1: any.
+  // A negative number means any replica.
   void set_replica(int64_t replica) {
     $self->use_replica = replica >= 0;
     $self->replica = replica >= 0 ? static_cast<uint32_t>(replica) : 0;
@@ -568,7 +569,7 @@ struct raw_request_options {
 %extend raw_bindings {
   raw_bindings() { return new raw_bindings; }
   ~raw_bindings() { delete $self; }
-  // Sets the replica of runs; -1 means any.
+  // Sets the replica of runs; a negative number means any.
   void set_replica(int64_t replica) { $self->replica = replica; }
   void set_input(const char* name, int64_t address, int64_t bytes) {
     $self->set($self->inputs, name, 0, poprt_shim::pointer(address), bytes);
@@ -750,8 +751,8 @@ struct raw_counters {
 
 // -- log messages -----------------------------------------------------------------------------
 
-// A receiver of messages. A thread of the language takes them one by one, until it is closed and take() returns false.
-// It must not be freed during a call.
+// A receiver of messages. A thread of the language takes them one by one, until close() is called and take() returns
+// false. The receiver must not be freed during a call.
 %extend raw_log {
   raw_log() { return new raw_log; }
   ~raw_log() { delete $self; }

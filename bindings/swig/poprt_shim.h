@@ -24,7 +24,8 @@ using poprt_text = poprt_string*;
 // An argument: an array of int64_t. (SWIG's int64_t is long long, that of Linux is long.)
 using poprt_values = const void*;
 
-// Other names for the handles, because SWIG makes the functions of %extend from them.
+// Other names for the handles. SWIG derives the names of the functions of %extend from them, and
+// raw_runner_stop, for example, must differ from poprt_runner_stop of the C ABI.
 using raw_anchor = poprt_anchor;
 using raw_executable = poprt_executable;
 using raw_compiler = poprt_compiler;
@@ -107,13 +108,14 @@ namespace poprt_shim {
 
 inline void set_replica(poprt_request_options& options, int64_t replica) {
   options.use_replica = replica >= 0;
-  // A number that is too large stays the number of no replica.
+  // A number of more than 32 bits becomes UINT32_MAX, which is no replica of any runner.
   options.replica = replica < 0 ? 0 : static_cast<uint32_t>(std::min<int64_t>(replica, UINT32_MAX));
 }
 
 }  // namespace poprt_shim
 
-// Options of a request. No language's call waits for space in the queue.
+// Options of a request. A request waits in an unlimited line while the queue is full, so that the
+// call of the language does not wait for space.
 struct raw_request_options : poprt_request_options {
   raw_request_options() : poprt_request_options{} {
     struct_size = sizeof(poprt_request_options);
@@ -153,12 +155,14 @@ struct raw_tensors {
   }
 };
 
-// Called once, when the run is over, on a thread of the runner or, when the run failed early, on
-// the thread that submitted it. `message` is "" for code 0, and is valid until the function
-// returns.
+// Called once, when the run is over: on a thread of the runner; on the thread that cancels the run,
+// stops the runner or ends the run after its time limit; or, if the run fails before submit()
+// returns, on the thread that submitted it. `message` is "" for code 0, and is valid until the
+// function returns. Elements of queues use the same type; session_shim.h states their threads.
 using poprt_run_done_fn = void (*)(int32_t code, const char* message, void* user_data);
 
-// An asynchronous run, owned by the language's object and by the pending callback.
+// An asynchronous run, owned by the language's object and, if there is one, by the pending
+// callback.
 struct raw_run {
   poprt_request* request = nullptr;
   poprt_run_done_fn done = nullptr;
@@ -266,7 +270,7 @@ struct raw_compile_options {
   }
 };
 
-// poprt_runner_options with the memory of its pointers, except values of inputs.
+// poprt_runner_options with the memory of its pointers, except devices and values of inputs.
 struct raw_runner_options : poprt_runner_options {
   raw_runner_options() : poprt_runner_options{} { struct_size = sizeof(poprt_runner_options); }
   raw_runner_options(const raw_runner_options&) = delete;
@@ -290,12 +294,12 @@ struct raw_open_options {
   std::string executable;
 };
 
-// Executables to fuse, which must exist until then.
+// Executables to fuse. The caller keeps them alive until they are fused.
 struct raw_executables {
   std::vector<const poprt_executable*> list;
 };
 
-// Bytes that the library allocated.
+// Bytes that a function of the library passes to a poprt_write_fn.
 struct raw_blob {
   std::string data;
 

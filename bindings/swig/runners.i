@@ -10,7 +10,7 @@ POPRT_HANDLE(raw_host_concats, RawHostConcats)
   void set_max_valid_num(int64_t items) {
     $self->options.max_valid_num = static_cast<uint64_t>(items);
   }
-  // An empty name means that there is no such input.
+  // An empty name means the default, as in poprt_pack_runner_options.
   void set_inputs(const char* dynamic_input, const char* unpack_info, const char* mask) {
     $self->dynamic_input_name = dynamic_input;
     $self->unpack_info_input_name = unpack_info;
@@ -37,7 +37,7 @@ POPRT_HANDLE(raw_host_concats, RawHostConcats)
   // The expected shape of the joined tensor, which is checked.
   void set_shape(poprt_values values, int64_t count) { $self->set_shape(values, count); }
   void set_bytes(int64_t bytes) { $self->set_bytes(bytes); }
-  // Bytes of each input. Without them, the inputs are equal parts.
+  // The bytes of each input, which must be added before. Without them, the inputs are equal parts.
   void set_sizes(poprt_values values, int64_t count) { $self->set_sizes(values, count); }
 }
 
@@ -79,7 +79,7 @@ POPRT_HANDLE(raw_host_concats, RawHostConcats)
     *error = poprt_host_concat_runner_create(executable, &all, &made);
     return made;
   }
-  // These functions are for light runners. Other runners fail, and have no model inputs.
+  // The functions below are for light runners. For other runners, they fail, or return 0, null or false.
   poprt_result light_reload() { return poprt_light_runner_reload($self); }
   poprt_result light_set_input(const char* name, int64_t address, int64_t bytes) {
     return poprt_light_runner_set_input_anchor($self, name, poprt_shim::pointer(address),

@@ -53,7 +53,8 @@ POPRT_HANDLE(raw_queue, RawQueue)
               poprt_result* error) {
     return raw_session::make(executable, options, error);
   }
-  // Closes its queues. The language's layer prevents other uses then; queue handles may remain.
+  // Closes the queues of the session; handles of queues may remain. The language's layer ensures that no other call
+  // uses the session meanwhile.
   ~raw_session() { delete $self; }
   poprt_result bind_to_device(raw_device* device) {
     return poprt_session_bind_to_device($self->session, device);
@@ -64,8 +65,8 @@ POPRT_HANDLE(raw_queue, RawQueue)
   bool is_loaded() { return poprt_session_is_loaded($self->session) != 0; }
   void stop() { poprt_session_stop($self->session); }
 
-  // These are the functions of poprt_stream_callbacks. Without fetch_fn, the handler is removed. The session uses
-  // `user_data` until another handler is set, or until it is freed.
+  // The addresses are those of the functions of poprt_stream_callbacks. If fetch_fn is 0, the handler is removed. The
+  // session uses `user_data` until another handler is set, or until the session is freed.
   poprt_result set_input_handler(const char* name, int64_t prefetch_fn, int64_t fetch_fn,
                                  int64_t complete_fn, int64_t invalidate_fn, int64_t interrupt_fn,
                                  int64_t user_data) {
@@ -152,8 +153,8 @@ POPRT_HANDLE(raw_queue, RawQueue)
 
 %extend raw_queue {
   ~raw_queue() { delete $self; }
-  // Memory must stay in place until `done_fn`, a poprt_run_done_fn or 0, is called. It is called once, unless this call
-  // fails. Waits while the queue is full.
+  // `done_fn` is a poprt_run_done_fn, or 0 for none. It is called once, when the queue no longer uses the memory, which
+  // must stay in place until then. It is not called if this call fails. The call waits while the queue is full.
   poprt_result enqueue_input(int64_t address, int64_t bytes, int64_t done_fn, int64_t user_data) {
     return $self->enqueue(false, address, bytes, done_fn, user_data);
   }
@@ -169,7 +170,7 @@ POPRT_HANDLE(raw_queue, RawQueue)
     const poprt_shim::Queues::Use use(*$self->queues);
     return static_cast<int64_t>(poprt_queue_read_available(use.get() ? $self->queue : nullptr));
   }
-  // Returns the anchor, which the session owns, or null if the queues are closed.
+  // Returns the anchor, which is borrowed from the session, or null if the queues are closed.
   const raw_anchor* anchor() {
     const poprt_shim::Queues::Use use(*$self->queues);
     return use.get() ? poprt_queue_anchor($self->queue) : nullptr;

@@ -44,8 +44,8 @@ struct raw_log {
     changed_.notify_all();
   }
 
-  // Waits for the next message and stores it in `level` and `text`. Returns false if it is closed
-  // and all messages are taken.
+  // Waits for the next message, which level() and text() then return. Returns false if the receiver
+  // is closed and all messages are taken.
   bool take() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return closed_ || !messages_.empty(); });
@@ -67,7 +67,8 @@ struct raw_log {
 
   struct Receivers {
     std::mutex setting;  // for adding and removing receivers: held while the C callback is set
-    std::mutex listing;  // protects `list`: the C callback waits for it
+    std::mutex listing;  // protects `list`: the C callback locks it, so it is not held while the C
+                         // callback is set, which waits for a running callback
     std::vector<raw_log*> list;
 
     template <class Change>
@@ -90,7 +91,8 @@ struct raw_log {
     for (raw_log* log : all.list) log->add(level, message);
   }
 
-  // A receiver that is too slow loses messages and is notified.
+  // A receiver that is too slow loses messages until it has taken all that are queued. The last
+  // queued one then reports the loss.
   void add(poprt_log_level level, const char* text) {
     constexpr size_t room = 10000;
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -15,7 +15,8 @@ struct raw_pack_options {
   std::string dynamic_input_name, unpack_info_input_name, mask_name;
   poprt_shim::Strings dynamic_group;
 
-  // Returns the options with those of a runner. They point to memory of this object.
+  // Returns the options with `runner` as the options of the underlying runner. Their pointers refer
+  // to memory of this object.
   poprt_pack_runner_options with(const poprt_runner_options* runner) const {
     poprt_pack_runner_options all = options;
     all.struct_size = sizeof all;
@@ -29,7 +30,8 @@ struct raw_pack_options {
   }
 };
 
-// Any number of poprt_host_concat. begin() adds one, and the other functions change the last one.
+// Any number of poprt_host_concat. begin() adds one, and the set and add functions change the last
+// one.
 struct raw_host_concats {
   struct Concat {
     std::string tensor;

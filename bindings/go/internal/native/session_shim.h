@@ -1,9 +1,11 @@
 // Sessions and queues for the generated wrappers, with the types of poprt_shim.h.
 //
-// Callbacks of a session run on the thread that called it, never on a library thread: streams and
-// timeouts on the thread that runs programs, and the completion of a queue's element on that thread
-// or on the thread that flushes, disconnects or frees the queues. A stream's `interrupt` runs on
-// the thread that stops it.
+// Callbacks of streams and timeouts run on the thread that runs programs, with two exceptions:
+// `interrupt` runs on the thread that stops or unloads the session, and `invalidate_prefetched`
+// also on the thread that unloads the session or replaces the callbacks. The completion of a
+// queue's element runs on the thread that runs programs; on the thread that flushes, disconnects or
+// frees the queues, or enqueues at the same time; or, if transfers of queues overlap with the
+// computation (poprt/session.h), on a thread of the library.
 #pragma once
 
 #include <condition_variable>
@@ -24,8 +26,9 @@ using raw_timeout_fn = void (*)(const char* queue, void* user_data);
 
 namespace poprt_shim {
 
-// A predicate that is called once for each anchor while a session is created. The session keeps the
-// object, but its target in the language may be freed afterwards.
+// A predicate of the language, which is called at most once for each name and direction, while a
+// session or its queues are created. Other calls of the library get the stored answer, also if they
+// pass other programs. After close(), the target in the language may be freed.
 class Predicate {
  public:
   void set(poprt_anchor_predicate_fn ask, void* user_data) {
@@ -33,7 +36,7 @@ class Predicate {
     user_data_ = user_data;
   }
   poprt_anchor_predicate_fn function() const { return ask_ ? accepts : nullptr; }
-  // Afterwards, only the stored answers are used.
+  // From now on, a name without a stored answer is rejected, and the language is not called.
   void close() { ask_ = nullptr; }
 
  private:
@@ -98,7 +101,8 @@ class Queues {
     idle_.wait(lock, [&] { return users_ == 0; });
   }
 
-  // A queue accepts one producer at a time.
+  // Returns the mutex that a thread locks while it enqueues, because only one thread at a time may
+  // use a queue.
   std::mutex& producer(const poprt_queue* queue) {
     const std::lock_guard<std::mutex> lock(mutex_);
     return producers_[queue];
@@ -136,7 +140,7 @@ inline poprt_stream_callbacks callbacks(int64_t prefetch, int64_t fetch, int64_t
 
 }  // namespace poprt_shim
 
-// poprt_session_options with the predicate.
+// poprt_session_options with the predicate, which raw_session::make() replaces by a Predicate.
 struct raw_session_options {
   poprt_session_options options{};
   poprt_anchor_predicate_fn predicate = nullptr;
@@ -152,7 +156,7 @@ struct raw_queue_options {
   void* predicate_data = nullptr;
 };
 
-// The queues of a session. Any thread; freed in any order with the session.
+// The queues of a session. Any thread may use it. It may be freed before or after the session.
 struct raw_queue_manager {
   std::shared_ptr<poprt_shim::Queues> queues;
 };
@@ -207,7 +211,7 @@ struct raw_queue {
 
 // A session with the objects to which it refers.
 struct raw_session {
-  // The limit of poprt_session_create_queue_manager.
+  // The largest number of buffers that poprt_session_create_queue_manager accepts.
   static constexpr size_t kMostBuffers = size_t{1} << 20;
 
   poprt_shim::Predicate predicate;
