@@ -95,7 +95,7 @@ struct poprt_python_run {};
 struct poprt_python_loop {};
 %extend poprt_python_loop {
   poprt_python_loop() { return new poprt_python_loop; }
-  // Completed and later runs have no loop to notify.
+  // The loop is closed. The callbacks of completed runs, and of runs that complete later, are not called.
   ~poprt_python_loop() {
     $self->ended->end();
     delete $self;
@@ -167,7 +167,7 @@ static PyObject* raw_execute_bound(raw_runner* runner, const poprt_python_bound*
   return poprt_python::execute(runner, bound->memory) ? Py_NewRef(Py_None) : nullptr;
 }
 
-// Calls `callback` once, with None or an exception, on a thread of the runner. `owner` is the
+// Calls `callback` once, with None or an exception, on the thread that completes the request. `owner` is the
 // object that frees the runner. Null `options` mean the defaults.
 static poprt_python_run* raw_execute_async(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types,
                                            const raw_request_options* options, PyObject* callback, PyObject* owner) {
@@ -186,7 +186,7 @@ static poprt_python_run* raw_submit_on_loop(raw_runner* runner, PyObject* inputs
   return poprt_python::submit(runner, std::move(bound), options, callback, owner, loop.ended);
 }
 
-// Address of an object's contiguous memory; the caller keeps the object.
+// Returns the address and the size in bytes of an object's contiguous memory; the caller keeps the object.
 static PyObject* raw_address(PyObject* object) {
   Py_buffer view;
   if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) != 0) return nullptr;
@@ -208,7 +208,7 @@ static int64_t raw_stop_fn() { return poprt_shim::address(reinterpret_cast<void*
 static int64_t raw_object_address(PyObject* object) { return poprt_shim::address(object); }
 // For create_stream: a poprt_write_fn that calls the `write` of the object whose address is its user data.
 static int64_t raw_write_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_write)); }
-// The exception of a progress callback or a stream of this thread, or None.
+// Returns and forgets the exception of a progress callback or a stream of this thread, or returns None.
 static PyObject* raw_take_progress_error() {
   PyObject* error = poprt_python::progress_error;
   poprt_python::progress_error = nullptr;

@@ -63,7 +63,8 @@ inline void refuse_zero(const char* argument) {
             (std::string("argument '") + argument + "' contains the character \\0").c_str());
 }
 
-// Frees `error`.
+// Sets the exception for `error` and frees `error`. The exception of a PopEF function also gets the
+// class of the error, as `_popef_class`.
 inline void raise(poprt_error* error) {
   set_error(poprt_error_get_code(error), poprt_error_message(error));
   const poprt_popef_error_class popef = poprt_popef_error_get_class(error);
@@ -498,8 +499,8 @@ struct poprt_python_run {
       poprt_python::door().leave();
       return;
     }
-    // The message of a failure needs `request`, which may not be set yet. The later of the two
-    // reports it.
+    // The message of a failure needs `request`, which submit() may not have set yet. The later one
+    // of this function and submit() reports the failure.
     if (code != POPRT_OK && !run->arrived.exchange(true)) return;
     if (!poprt_python::door().enter())
       return;  // the interpreter has exited: its memory is not released

@@ -19,8 +19,8 @@ inline PyObject* session_dispatch = nullptr;
 enum SessionFn { kAccepts, kTimeout, kPrefetch, kFetch, kComplete, kInvalidate, kInterrupt };
 
 // Acquires the GIL on a thread that called the library, unless the interpreter has exited. Keeps an
-// exception that the thread is raising. Handlers may wait, so they do not keep the door open: the
-// exit handler of sessions ends them before it is closed.
+// exception that the thread is raising. Handlers may wait, so the thread leaves the door while it
+// calls them: the exit handler of sessions ends them before the door is closed.
 class Entered {
  public:
   Entered() : in_(door().enter()) {

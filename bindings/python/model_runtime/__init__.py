@@ -149,6 +149,7 @@ def _poprt_config(config: ModelRunnerConfig) -> _runtime.RuntimeConfig:
 
 def read_telemetry(folder: Union[str, os.PathLike[str]] = "") -> list[dict[str, Any]]:
     """Returns the activity of sessions and runners of all processes that publish it (POPRT_TELEMETRY=1), one entry for
-    each. ``folder`` is the folder of the telemetry; "" is the default. Raises PermissionDeniedError."""
+    each. ``folder`` is the folder of the telemetry; "" is the default, which may raise PermissionDeniedError and
+    InvalidArgumentError."""
     entries: list[dict[str, Any]] = json.loads(_raw.raw_telemetry_read(os.fspath(folder)))
     return entries

@@ -1,4 +1,5 @@
-"""The callbacks of sessions, which run on the thread that has called the session."""
+"""The callbacks of sessions, which run on a thread that has called a session: one that runs programs, stops or unloads
+it, or changes its handlers."""
 
 from __future__ import annotations
 

@@ -137,9 +137,10 @@ class _Queue:
 
         The array must be C-contiguous (for inputs, lists become arrays). It is used in place, referenced, and must stay
         unchanged until the future is done: with None when it was consumed or filled, with a CancelledError when it was
-        discarded (flushed, disconnected, closed). ``callback`` is then called on the thread that runs programs, and
-        must not block. Raises CancelledError (disconnected, or full while the session was stopped) and
-        InvalidArgumentError (the dtype, the shape, an empty array).
+        discarded (flushed, disconnected, closed). ``callback`` is then called on the thread that runs programs, on the
+        thread that discards the element, or on a thread of the library. It must not block. Raises CancelledError
+        (disconnected, or full while the session was stopped) and InvalidArgumentError (the dtype, the shape, an empty
+        array).
         """
         array = self._checked(array)
         future: Future[None] = Future()

@@ -43,7 +43,8 @@ class LaunchPolicy(enum.Enum):
 
 
 class SessionConfig(Config):
-    """Options of a session. Without predicates, the caller serves anchors of main programs and of no program."""
+    """Options of a session. Without predicates, the caller serves the anchors without data that belong to a main
+    program or to no program."""
 
     input_predicate: Optional[Callable[..., Any]] = None
     output_predicate: Optional[Callable[..., Any]] = None
@@ -87,9 +88,9 @@ class Session:
 
     ``popef`` is a path, a list of paths that form one model, a popef.Model, or an Executable. Any thread may use a
     session. Runs, loading and changes of handlers wait for each other. Handlers are called on the thread that runs
-    programs, and the run raises their exceptions. They must not call the session, except ``stop``. A session that is
-    not exclusive loses its device to the next one that binds it, and then fails with FailedPreconditionError until
-    ``reload``.
+    programs, and the run raises their exceptions; ``setUserInputHandler`` names the exceptions to this. Handlers must
+    not call the session, except ``stop``. A session that is not exclusive loses its device to the next one that binds
+    it, and then fails with FailedPreconditionError until ``reload`` or ``bindToDevice``.
     """
 
     _raw: Any = None  # if the constructor fails
@@ -200,18 +201,19 @@ class Session:
         return bool(self._call(_raw.RawSession.is_loaded))
 
     def stop(self) -> None:
-        """Ends running programs soon with CancelledError, and later ones until ``reload`` or ``bindToDevice``. Handlers
-        may call it."""
+        """Ends running programs soon with CancelledError (``runMainPrograms`` returns False instead), and later ones
+        until ``reload`` or ``bindToDevice``. Handlers may call it."""
         self._call(_raw.RawSession.stop)
 
     def setUserInputHandler(self, name: str, handler: Any) -> None:
-        """Sets the handler of an input; None removes it. Raises NotFoundError.
+        """Sets the handler of an input; None removes it. Raises NotFoundError and FailedPreconditionError (the metadata
+        has no handle for the anchor).
 
         ``handler`` is a function that writes its array, or an object with such a ``fetch`` and, optionally,
         ``prefetch`` (the same if data is available, and then returns true; repeated calls write the same data until
-        ``complete``), ``complete``, ``invalidatePrefetched`` and ``interrupt`` (makes a waiting fetch return; called on
-        any thread). A fetch that returns False has no data, and the run ends with CancelledError. The array is only
-        valid during the call.
+        ``complete``), ``complete``, ``invalidatePrefetched`` (also called on the thread that unloads the session or
+        replaces the handler) and ``interrupt`` (makes a waiting fetch return; called on any thread). A fetch that
+        returns False has no data, and the run ends with CancelledError. The array is only valid during the call.
         """
         self._set(name, handler, False)
 
@@ -318,11 +320,13 @@ class Session:
                            timeoutNs: Union[int, datetime.timedelta] = 0, inputPredicate: Optional[AnchorCallbackPredicate] = None,
                            outputPredicate: Optional[AnchorCallbackPredicate] = None) -> "QueueManager":
         """Creates a queue for each anchor that a predicate accepts; None means the anchors that the caller must serve.
+        A queue has room for ``numBuffers`` elements, rounded up to a power of two; 0 means 16.
 
         ``timeoutCallback`` is called repeatedly on the running thread when a run has waited for an input for
         ``timeoutNs``, in nanoseconds or as a ``timedelta``; with 0, it is never called. It may enqueue, for example
         padding. If it raises, the session is stopped and the run raises the exception. Earlier queues are closed: their
-        waiting elements are cancelled, and so is a run that waits for them.
+        waiting elements are cancelled, and so is a run that waits for them. If the number or the time is refused
+        (InvalidArgumentError), earlier queues stay open.
         """
         options = _raw.RawQueueOptions()
         options.set_buffers(numBuffers)

@@ -64,7 +64,7 @@ def subscribe_log(receive: _Callable[[int, str], _Any]) -> LogSubscription:
     Levels are those of ``logging``, and TRACE is 5: ``subscribe_log(logging.getLogger("poprt").log)``. ``receive`` is
     called on a separate thread, in the order of the messages, and may call the library. Its exceptions go to
     ``threading.excepthook``, and it still receives later messages. If there are several receivers, each gets every
-    message. A receiver that is 10 000 messages late loses some and is notified. Since 1.0."""
+    message. A receiver that is 10 000 messages late loses some, and a warning reports it. Since 1.0."""
     return LogSubscription(receive)
 
 
@@ -81,7 +81,8 @@ def dump_popef(path: _Union[str, "_os.PathLike[str]"], format: str = "summary") 
 
 def export_popef_tensor(path: _Union[str, "_os.PathLike[str]"], name: str, npy: _Union[str, "_os.PathLike[str]"],
                         executable: str = "") -> None:
-    """Writes the data of a tensor blob to a NumPy file. ``executable`` is the name of its model. Raises NotFoundError."""
+    """Writes the data of a tensor blob to a NumPy file. ``executable`` is the name of its model; "" means any. Raises
+    NotFoundError."""
     path = errors._path("path", path)
     with errors._opening(path):
         _raw.raw_popef_export_tensor(path, name, executable, errors._path("npy", npy))
@@ -89,7 +90,8 @@ def export_popef_tensor(path: _Union[str, "_os.PathLike[str]"], name: str, npy: 
 
 def export_popef_feed(path: _Union[str, "_os.PathLike[str]"], name: str, npy: _Union[str, "_os.PathLike[str]"],
                       executable: str = "") -> None:
-    """Writes the data of a feed blob. The first dimension of the array is the number of its tensors."""
+    """Writes the data of a feed blob like :func:`export_popef_tensor`. The first dimension of the array is the number
+    of its tensors."""
     path = errors._path("path", path)
     with errors._opening(path):
         _raw.raw_popef_export_feed(path, name, executable, errors._path("npy", npy))

@@ -28,7 +28,8 @@ def _whole(value: Any) -> bool:
     return True
 
 
-# The description of values of an annotation for messages, and a check of values. Other annotations accept any value.
+# For each kind of annotation: a description of its values for messages, and a check of a value. Annotations of no kind
+# accept any value.
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "int": ("a whole number", _whole),
     "bool": ("True or False", lambda v: isinstance(v, bool) or type(v).__name__ in ("bool_", "bool") or _whole(v) and v in (0, 1)),
@@ -46,7 +47,7 @@ _HEADS = {"Union[int, datetime.timedelta]": "int", "Union[str, os.PathLike[str]]
           "Device": "device", "Union[dict[str, Any], list[dict[str, Any]]]": "shapes", **{kind: kind for kind in ("int", "bool", "float", "str")}}
 
 
-# The description of values whose annotation does not contain it.
+# Descriptions of values for messages about options whose annotations do not describe their values.
 _EXPECTED = {"input_shape": "a dict of name to shape, or to a list of shapes, or a list of dicts of name to shape", "opaque_blobs": "a dict of name to str or bytes",
              "replica_id_to_device": "a dict of number to Device"}
 
@@ -62,7 +63,7 @@ def _kind(annotation: str) -> tuple[str, bool]:
     return kind or next((k for start, k in starts.items() if text.startswith(start)), ""), optional
 
 
-_classes: list[type[Config]] = []  # all public ones, in the order of their definition
+_classes: list[type[Config]] = []  # all public subclasses of Config, in the order of their definition
 
 
 # Names of options in other packages, and the corresponding options here.
@@ -74,8 +75,8 @@ OTHER_NAMES = {
 
 
 def _elsewhere(name: str, kind: type[Config]) -> str:
-    """Returns the option that is meant by the name of another package, or the class that has an option which ``kind`` does
-    not have, or an empty text."""
+    """Returns a hint for a message: the option that is meant by a name of another package, or the class that has an
+    option which ``kind`` does not have. Returns an empty text if there is neither."""
     wanted = OTHER_NAMES.get(name, name)
     if wanted in kind._defaults:
         return f"did you mean '{wanted}'?"

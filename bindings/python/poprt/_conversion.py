@@ -38,7 +38,8 @@ def in_python(item: AnyPass) -> bool:
 
 
 def read_model(kind: type[_Model], path: str, files: int) -> _Model:
-    """Reads a model that the library has written to a folder with this number of files."""
+    """Reads a model that the library has written to a folder. If the folder contains more than ``files`` files, the
+    model has external data, because it is larger than 2 GiB, and a ValueError is raised."""
     if len(os.listdir(os.path.dirname(path))) > files:
         raise ValueError("the converted model is larger than the 2 GiB that a ModelProto holds: use Compiler.convert or "
                          "Compiler.fuse, which write files")
@@ -49,7 +50,7 @@ def read_model(kind: type[_Model], path: str, files: int) -> _Model:
 
 
 def _take_reports(folder: str, reports: dict[str, str]) -> None:
-    """Reads the reports of a conversion into texts by name."""
+    """Moves the reports of a conversion from their files into texts by name."""
     for name in _REPORTS:
         path = os.path.join(folder, name)
         if os.path.exists(path):

@@ -67,7 +67,8 @@ _ONNX_RUNTIME = {
 
 
 def numpy_dtype(data_type: DataType) -> np.dtype[Any]:
-    """Returns the NumPy type of an element. Types that NumPy lacks are unsigned integers of their size."""
+    """Returns the NumPy type of an element. Of the types that NumPy lacks, bfloat16 is uint16, and the others are
+    uint8."""
     return np.dtype(_NUMPY.get(data_type, np.uint8))
 
 
@@ -83,7 +84,7 @@ class DataDesc:
         self.shape = shape
         self.data_type = data_type
         self.size_in_bytes = size_in_bytes
-        #: The file contains the value, so requests may omit the input.
+        #: The executable contains the value, or the input is frozen, so requests may omit it.
         self.popef_contains_tensor_data = popef_contains_tensor_data
 
     @property

@@ -30,7 +30,8 @@ class DeviceWaitConfig(Config):
 
 
 class Device:
-    """An emulated IPU, which is busy as long as it is referenced. Returned by a DeviceManager."""
+    """A device of one or several emulated IPUs, which is busy until the object is closed or no longer referenced.
+    Returned by a DeviceManager."""
 
     def __init__(self, raw: _raw.RawDevice):
         self._raw: Optional[_raw.RawDevice] = raw
@@ -54,7 +55,7 @@ class Device:
         return self._open().is_ipu_model()
 
     def close(self) -> None:
-        """Returns the device. A runner on it keeps it until the runner is closed."""
+        """Returns the device. A runner or session on it keeps it until the runner or session is closed."""
         self._raw = None
 
     def __repr__(self) -> str:

@@ -15,8 +15,9 @@ class OutputFuture(Future[Mapping[str, Any]]):
     """The result of an asynchronous run: a ``concurrent.futures.Future`` of the dict of outputs, which can also be
     awaited.
 
-    Callbacks are called on a thread of the runner. They must not block or wait for other requests. The arrays of the
-    request are in use until it is done, even if a task that awaits it is cancelled before.
+    Callbacks are called on the thread that completes the request: a thread of the runner, or the thread that cancels
+    the request, stops the runner, or ends the request after its time limit. They must not block or wait for other
+    requests. The arrays of the request are in use until it is done, even if a task that awaits it is cancelled before.
     """
 
     def __init__(self, outputs: Mapping[str, Any]):
@@ -46,8 +47,8 @@ class OutputFuture(Future[Mapping[str, Any]]):
         return self.result()[name]
 
     def cancel(self) -> bool:
-        """Cancels a request that has not begun and returns True; its arrays are then free. Returns False if it has
-        begun or is done."""
+        """Cancels a request that has not begun and returns True; its arrays are then free. Returns False if the request
+        has begun or is done, except that it returns True again after a successful cancellation."""
         run = self._run
         if run is None:
             return self.cancelled()

@@ -34,11 +34,11 @@ _SPLITS = {"llama-bpe": _LLAMA3, "qwen2": _LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}
 
 
 def gguf(path: Union[str, os.PathLike[str]], folder: Union[str, os.PathLike[str]], *, accuracy_level: int = 0) -> str:
-    """Converts a GGUF file of a Llama, SmolLM, Mistral or Qwen model to a folder for :class:`poprt.Generator`, and returns the
-    folder. It contains genai_config.json, model.onnx with its data, and tokenizer.json if the tokenizer is a byte-level
-    BPE. Q4_0, Q4_1 and Q8_0 weights stay as they are. ``accuracy_level`` is that of MatMulNBits: with 4, products are
-    faster and may round activations to 8 bits, as llama.cpp does; with 0, they do not. Needs the packages gguf and
-    onnx. Since 1.0."""
+    """Converts a GGUF file of a Llama, SmolLM, Mistral or Qwen model to a folder for :class:`poprt.Generator`, and
+    returns the folder. It contains genai_config.json, model.onnx with its data, tokenizer_config.json, and
+    tokenizer.json if the tokenizer is a known byte-level BPE. Q4_0, Q4_1 and Q8_0 weights stay as they are.
+    ``accuracy_level`` is that of MatMulNBits: with 4, products are faster and may round activations to 8 bits, as
+    llama.cpp does; with 0, they do not. Needs the packages gguf and onnx. Since 1.0."""
     source, target = _path("path", path), _path("folder", folder)
     library = package("gguf", "frontend.gguf", "python3 -m pip install gguf")
     if not os.path.exists(source):
@@ -54,7 +54,7 @@ class _Converter:
     def __init__(self, reader: Any, library: Any, source: str, accuracy_level: int):
         self.reader, self.library, self.source = reader, library, source
         self.accuracy_level = accuracy_level
-        self.sums: dict[str, str] = {}  # the sums of the blocks of a value
+        self.sums: dict[str, str] = {}  # from the name of a value to the name of the sums of its blocks
         self.onnx = onnx("frontend.gguf")
         self.tensors = {tensor.name: tensor for tensor in reader.tensors}
         self.nodes: list[Any] = []
@@ -254,7 +254,7 @@ class _Converter:
         model = self.onnx.helper.make_model(self.graph(), opset_imports=opsets, ir_version=8, producer_name="poprt.frontend.gguf")
         data = os.path.join(folder, "model.onnx.data")
         if os.path.exists(data):
-            os.remove(data)  # onnx appends
+            os.remove(data)  # onnx appends to an existing file
         self.onnx.save(model, os.path.join(folder, "model.onnx"), save_as_external_data=True, location="model.onnx.data",
                        size_threshold=1024)
         settings = {"model": {"type": self.architecture, "context_length": self.context, "eos_token_id": self.stop_tokens(),

@@ -28,7 +28,7 @@ class LogSubscription:
         while self._raw.take():
             try:
                 self._receive(_LEVELS[min(self._raw.level(), len(_LEVELS) - 1)], self._raw.text())
-            except BaseException as error:  # noqa: B902  as threads do, but later messages are received
+            except BaseException as error:  # noqa: B902  reported as for threads, and later messages are still received
                 threading.excepthook(threading.ExceptHookArgs((type(error), error, error.__traceback__, self._thread)))
 
     def __repr__(self) -> str:

@@ -15,12 +15,12 @@ __all__ = ["list_plugins", "load_plugin"]
 
 
 def load_plugin(path: Union[str, os.PathLike[str]]) -> None:
-    """Loads a library for all compilers and runners of the process, until it ends. Loading it again has no effect. Its
-    code is executed.
+    """Loads a plug-in, a shared library, for all compilers and runners of the process, until the process ends. Loading
+    it again has no effect. Its code is executed.
 
     ``CompilerOptions(options={"custom_library_so_paths": path})`` and environment variable POPRT_PLUGINS also load
-    libraries. Its passes are available by name, like those of the library. docs/plugins.md describes how to write one.
-    Since 1.0."""
+    plug-ins. The passes of the plug-in are available by name, like those of poprt. docs/plugins.md describes how to
+    write a plug-in. Since 1.0."""
     with _opening(os.fspath(path)):
         _raw.RawCompiler.load_plugin(os.fspath(path))
     # The lists of passes and operators are read again.

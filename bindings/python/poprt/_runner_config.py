@@ -41,7 +41,8 @@ _DEFAULT_TIMEOUT = 10_000_000
 
 
 def _batch_timeout(timeout: int) -> int:
-    """Returns the number for the raw layer: 0 does not wait for full batches, -1 waits without limit."""
+    """Returns the time for the raw layer. There, 0 does not wait for full batches, which PopRT's default means here,
+    and -1 waits without limit, which 0 means here."""
     return 0 if timeout == _DEFAULT_TIMEOUT else timeout or -1
 
 
@@ -177,7 +178,7 @@ class RunnerConfig(_TimedConfig):
         return {}
 
     def _make(self, executable: Executable, keep: list[Any]) -> Any:
-        """Returns the raw runner. ``keep`` receives the objects that must live as long as it."""
+        """Returns the raw runner. ``keep`` receives the objects that must live as long as the raw runner."""
         return _raw.raw_make_runner(self._kind, executable._open(), self._options(executable, keep), self._extra())
 
 
@@ -302,7 +303,7 @@ class PackRunnerConfig(RunnerConfig):
     """Options of a runner that packs requests of variable length into the compiled batch."""
 
     _kind = "pack"
-    # The time from the first item of a pack until its submission, which must be set.
+    # The time from the first item of a pack until the submission of the pack. It must be set.
     timeout_microseconds: Union[int, datetime.timedelta] = 0
     max_valid_num: int = 0  # items per pack; 0: as many as fit
     dynamic_input_name: str = ""

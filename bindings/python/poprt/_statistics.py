@@ -35,8 +35,8 @@ class ReplicaStatistics(TypedDict):
 
 
 class BucketStatistics(TypedDict):
-    """The counters of one of several shapes of a model: ``elements`` of the requests' inputs, and ``room``, the
-    elements of the shape."""
+    """The counters of one of several shapes of a model. ``elements`` is the sum of the elements of all inputs of its
+    requests, and ``room`` the sum of the elements that the shape has for these inputs."""
     sizes: dict[str, int]
     requests: int
     padded: int
@@ -45,8 +45,9 @@ class BucketStatistics(TypedDict):
 
 
 class ShapeStatistics(TypedDict):
-    """The counters of one shape that was compiled on demand: ``ahead`` if it was compiled before a request needed it,
-    and the number of ``padded`` requests of smaller batches."""
+    """The counters of one shape of a model whose shapes are compiled on demand. ``ahead`` is true for the shape that
+    was compiled when the model was loaded. ``padded`` is the number of requests of smaller batches that the shape
+    computed."""
     sizes: dict[str, int]
     ahead: bool
     from_cache: bool
@@ -72,14 +73,14 @@ class _BranchStatistics(TypedDict, total=False):
 
 
 class RunnerStatistics(ReplicaStatistics, _BranchStatistics):
-    """The counters of a runner for all replicas and for each replica. For a fused model, they include the requests of
-    each graph; for a model at several shapes, the counters of each shape; for one whose shapes are compiled on demand,
-    ``shapes``."""
+    """The counters of a runner for all replicas and for each replica. For a fused model, ``graph_requests`` contains
+    the requests of each graph; for a model at several shapes, ``shape_buckets`` the counters of each shape; and for a
+    model whose shapes are compiled on demand, ``shapes`` those of its shapes."""
     replicas: list[ReplicaStatistics]
 
 
 class Tracepoint(TypedDict):
-    """One request: its number, and the times of its stages in ns."""
+    """One request: its number, and the times of its stages in ns of the monotonic clock."""
     request: int
     rows: int
     replica: int

@@ -22,7 +22,8 @@ _WINOGRADS = {None: 0, "": 0, "off": 1, "exact": 2, "fast": 3}
 _PRECISIONS = {None: 0, "": 0, "keep": 0, "fp32": 1, "fp16": 2}
 
 
-# The library does not take these fields of PopRT by name, so separate code evaluates them.
+# Fields of PopRT that are not passed to the library by name, because the library has separate functions for them or,
+# for the progress bar, because they have no effect.
 _HANDED_ON = {"enable_engine_caching", "cache_path", "constant_weights", "opaque_blobs",
               "show_compilation_progress_bar"}
 
@@ -42,8 +43,8 @@ class CompilerOptions(Config):
     ``list_options()``. ``num_ipus`` and ``virtual_graph_mode`` ("manual": the cut points of ``Sharder``; "auto")
     distribute the model over several emulated IPUs. With ``enable_pipelining``, they compute different requests at the
     same time. There is no progress bar, independent of ``show_compilation_progress_bar``;
-    ``compilation_progress_logger`` is called with the progress. An exception in it or in ``after_pass``, and Ctrl-C,
-    end a compilation after the current step, and no file is written.
+    ``compilation_progress_logger`` is called with the progress in percent and 100. An exception in it or in
+    ``after_pass``, and Ctrl-C, end a compilation after the current step, and no file is written.
     """
 
     num_ipus: int = 1
@@ -234,8 +235,8 @@ class CompilerOptions(Config):
         return raw
 
     def _named_options(self) -> dict[str, str]:
-        """Returns the options that the library takes by name: ``options``, and PopRT's fields that this class does not
-        use."""
+        """Returns the options that the library takes by name: ``options``, in which ``compiler_options`` also contains
+        PopRT's fields that do not have their default value."""
         named = {name: value if isinstance(value, str) else str(value) for name, value in self.options.items()}
         fields = [f"{name}={value}" for name, value in self.changed().items()
                   if name in _fields_by_name() and not (value in ("", [], {}) and type(value) is type(self._defaults[name]))]
@@ -320,8 +321,8 @@ def _refuse_path(data: Union[bytes, bytearray, memoryview]) -> None:
 
 class Executable:
     """A compiled model from the compiler, from a PopEF file, or from several files that form one model. If files
-    contain several executables, ``executable`` is its name. ``executable`` and ``check_package_hash`` have no effect on
-    bytes, whose version is always checked.
+    contain several executables, ``executable`` is the name of the one to open. It has no effect on bytes and on a
+    popef.Model. ``check_package_hash`` has no effect on bytes, whose version is always checked.
 
     Immutable: any number of runners and threads may use one. Closing it is optional, and runners continue to work. It
     is pickled for other processes as the bytes of a PopEF file; sending a path is cheaper.
@@ -371,8 +372,12 @@ class Executable:
     @keywords(options=CompilerOptions)
     def load(cls, path: Union[str, os.PathLike[str]], options: Optional[CompilerOptions] = None) -> "Executable":
         """Opens a PopEF file, or compiles an ONNX model with ``options``. The result is stored in ``cache_path``, else
-        POPXL_CACHE_DIR or POPART_CACHE_DIR from the environment, else ~/.cache/poprt, and later calls use it. Options of a
-        compilation have no effect on a PopEF file, and a warning in the log names those that are given. Since 1.0."""
+        POPXL_CACHE_DIR or POPART_CACHE_DIR from the environment, else poprt in XDG_CACHE_HOME or ~/.cache, and later
+        calls use it. If the model has variable dimensions, its shapes are compiled when a runner gets requests (option
+        ``shapes``): then dimensions are -1 unless the options fix them. On a PopEF file, only custom_library_so_paths
+        acts, and a warning in the log names the other options that only a compilation uses. With
+        ``shapes="on_demand"``, the source in the file (``embed_source``) is compiled at other shapes, and only
+        ``cache_path``, ``load``, custom_library_so_paths and ``compilation_progress_logger`` may be given. Since 1.0."""
         keep: list[Any] = []
         raw = options_of(options)._raw_options((), keep)
         path = _path("path", path)
@@ -488,8 +493,8 @@ Model = Union[str, os.PathLike[str], bytes, bytearray, memoryview, Proto]
 
 
 class Compiler:
-    """All methods are static. ``model`` is a path, the bytes of an ONNX file or an ``onnx.ModelProto``. ``outputs``
-    contains the names of the outputs to keep; None keeps all."""
+    """All methods are static. ``model`` is the path of an ONNX file; methods that compile also accept the bytes of a
+    file or an ``onnx.ModelProto``. ``outputs`` contains the names of the outputs to keep; None keeps all."""
 
     def __repr__(self) -> str:
         return "<Compiler>"
@@ -547,17 +552,17 @@ class Compiler:
     @keywords(options=CompilerOptions)
     def estimate(model: Union[str, os.PathLike[str]], outputs: Optional[Iterable[str]] = None,
                  options: Optional[CompilerOptions] = None) -> Estimate:
-        """Estimates what an ONNX file costs on a chip. The chip is that of the options by name ``estimate_target``, else
-        ``ipu_version``, else c600. Files of external data may be missing. A model that does not fit is no error. Since
-        1.0."""
+        """Estimates what an ONNX file costs on a chip. The chip is that of the option by name ``estimate_target``, else
+        of ``ipu_version``, else c600. Files of external data may be missing. A model that does not fit is no error.
+        Since 1.0."""
         model = _path("model", model)
         with _opening(model), _Compilation(outputs, options) as compiler:
             return Estimate(compiler.estimate_file(model))
 
     @staticmethod
     def fuse(models: Iterable[Union[str, os.PathLike[str]]], out: Union[str, os.PathLike[str]]) -> None:
-        """Writes several ONNX models as one. Compiling it is equivalent to ``Executable.fuse``. (``MFConverter`` works
-        with models in memory.) Since 1.0."""
+        """Writes several ONNX models as one. Compiling the result is equivalent to ``Executable.fuse``.
+        (``MFConverter`` fuses models in memory.) Since 1.0."""
         files = _raw.RawOpenOptions()
         for model in models:
             files.add_path(_path("models", model))

@@ -1,6 +1,6 @@
 """Exceptions: one class for each error code of the library. errors.pyi lists them for type checkers.
 
-Each also derives from the corresponding built-in exception, and all are RuntimeErrors, so ``except ValueError``,
+Most also derive from the corresponding built-in exception, and all are RuntimeErrors, so ``except ValueError``,
 ``except FileNotFoundError`` and ``except RuntimeError`` work as expected.
 """
 

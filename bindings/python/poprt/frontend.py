@@ -220,7 +220,7 @@ def convert(model_or_path: Any, framework: Optional[str] = None, *, example_inpu
 
     ``framework`` is one of the following; None recognises objects, and paths with the endings listed:
 
-    - "pytorch": a torch.nn.Module, a TorchScript file (.pt), an ExportedProgram (.pt2); by torch.onnx
+    - "pytorch": a torch.nn.Module, a TorchScript file (.pt, .pth), an ExportedProgram (.pt2); by torch.onnx
     - "tensorflow" and "keras": a SavedModel (a folder), a Keras model or its file (.keras, .h5); by tf2onnx
     - "paddle": a paddle.nn.Layer, or a file of paddle.jit.save (.pdmodel); by paddle2onnx
     - "sklearn": an estimator or a pipeline, or a file of joblib, which can run any code; by skl2onnx
@@ -228,8 +228,9 @@ def convert(model_or_path: Any, framework: Optional[str] = None, *, example_inpu
     - "onnx": a path (.onnx), bytes, or an onnx.ModelProto
 
     ``example_inputs`` are the inputs with which torch.onnx runs the model, or whose width is that of a table.
-    ``input_shape`` contains shapes of float inputs by name instead; None is a variable dimension. ``opset`` is the
-    version of ONNX's operators. Further options are passed to the exporter.
+    ``input_shape`` contains shapes of float inputs by name instead; None is a variable dimension, which becomes 1 for
+    "pytorch", "tensorflow" and "keras". ``opset`` is the version of ONNX's operators. Further options are passed to the
+    exporter.
 
     Raises InvalidArgumentError (an unknown framework, or an argument that the exporter needs), FileMissingError, and
     ImportError with the command that installs a missing package.

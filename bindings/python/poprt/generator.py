@@ -41,7 +41,8 @@ class Sequence:
         return self._raw
 
     def _result(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of a call, which may have waited until another thread closed the sequence."""
+        """Returns the result of a call. Raises ValueError if another thread has closed the sequence while the call
+        waited."""
         result = call(self._open(), *arguments)
         self._open()
         return result
@@ -194,8 +195,8 @@ class Sequence:
         self._open().restore_bytes(address, size)
 
     def logits(self) -> Any:
-        """Waits for the logits of the next token, with the option ``wait_for_logits``, as an array of f32; an empty one
-        at the end. ``set_logits()`` gives back changed ones. Since 1.0."""
+        """Waits for the logits of the next token, with the option ``wait_for_logits``, and returns them as an array of
+        f32, which is empty at the end of the text. ``set_logits()`` takes changed ones. Since 1.0."""
         count = _waiting(self.wait_logits)
         raw = self._open()
         return np.fromiter((raw.logit(token) for token in range(count)), np.float32, count)
@@ -216,7 +217,8 @@ class Sequence:
         raw.resume()
 
     def set_features(self, features: Any) -> None:
-        """Sets the features of an encoder from an array, such as Whisper's spectrogram. Since 1.0."""
+        """Appends the features of an encoder from an array, such as Whisper's spectrogram, in row-major order. Raises
+        the errors of ``append_feature()``. Since 1.0."""
         append = self._open().append_feature
         for value in np.asarray(features, np.float32).ravel().tolist():
             append(value)
@@ -285,13 +287,14 @@ class Generator:
     """A language model on a device: a folder of onnxruntime-genai or optimum, an ONNX file with past and present keys and
     values, or a PopEF file of ``save()``.
 
-    Any number of threads may use one. Its sequences run together: a sequence joins when a slot is free and leaves when it
-    ends. ``max_length`` is the most tokens of a text (0: the context of the model, at most 2048), ``slots`` the number of
-    sequences that one step computes together, ``prefill`` the number of tokens of a prompt that one run computes (0: 32 and 128).
-    With ``reuse_prefixes``, a sequence uses tokens that another one left on the device. ``encoder_length`` is the most tokens
-    of the input of an encoder (0: the context of the model, at most 512). ``states`` names recurrent states that are not found
-    by their names, as a dictionary from inputs to outputs, with ``%d`` for a number. With ``cache_precision="int8"``, caches of
-    keys and values are stored in 8 bits. Since 1.0.
+    Any number of threads may use one. Its sequences run together: a sequence joins when a slot is free and leaves when
+    it ends. ``max_length`` is the most tokens of a text (0: the context of the model, at most 2048), ``slots`` the
+    number of sequences that one step computes together, ``prefill`` the number of tokens of a prompt that one run
+    computes (0: 32 and 128). With ``reuse_prefixes``, a sequence uses the tokens that an earlier or another one left on
+    the device, if its prompt begins with them; logits may then differ in the last bits. ``encoder_length`` is the most
+    tokens of the input of an encoder (0: the context of the model, at most 512). ``states`` names recurrent states that
+    are not found by their names, as a dictionary from inputs to outputs, with ``%d`` for a number. With
+    ``cache_precision="int8"``, caches of keys and values are stored in 8 bits, and results differ slightly. Since 1.0.
     """
 
     @keywords()

@@ -142,8 +142,8 @@ class Profiler:
 
     def get_profiler(self, op_type: str) -> Count:
         """Returns the counting function of an operator: ``(node, input_shapes, output_shapes) -> operations``. Shapes
-        are sequences or arrays of integers. An unknown dimension (None, a name, or not positive) counts as 1. If a shape
-        that the count needs is unknown (None), the operations are 0."""
+        are sequences or arrays of integers. An unknown dimension (None, a name, or not positive) counts as 1. If one of
+        the shapes is unknown (None), the operations are 0."""
         if op_type in _COUNTS:
             return _with_unknown(_COUNTS[op_type])
         if op_type in _MOVING:

@@ -97,7 +97,8 @@ def quantize(onnx_model: _Model, input_model: Union[str, "os.PathLike[str]", Non
              data_preprocess: _Data = None, precision: str = "fp8", quantize_loss_type: str = "kld", num_of_layers_keep_fp16: int = 0,
              options: Union[CompilerOptions, Mapping[str, Any], None] = None) -> _Model:
     """Runs FP8Quantizer. ``onnx_model`` is the result of ``Converter(precision=..., quantize=True)`` for the file
-    ``input_model``, which must exist if it is given. The computation is measured on ``onnx_model``."""
+    ``input_model``, which must exist if it is given, but is not read. The losses are those of the layers of
+    ``onnx_model``."""
     if input_model is not None and not hasattr(input_model, "SerializeToString") and not os.path.exists(input_model):
         raise FileNotFoundError(f"input_model: there is no file '{os.fspath(input_model)}'")
     return FP8Quantizer(output_dir, quantize_loss_type, data_preprocess, precision, num_of_layers_keep_fp16, options).quantize(onnx_model)

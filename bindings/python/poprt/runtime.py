@@ -1,7 +1,8 @@
 """Runtime: devices, and runners, which any number of threads may use.
 
-Memory belongs to the caller: arrays are read and written in place. They must stay unchanged until a call returns or its
-future is done. The runner refers to them until then, so the caller need not.
+Memory belongs to the caller: arrays are read and written in place, except for inputs that are not C-contiguous or have
+to be converted, which are copied. Arrays must stay unchanged until a call returns or its future is done. The runner
+refers to them until then, so the caller does not have to keep references.
 """
 
 from __future__ import annotations
@@ -134,7 +135,8 @@ class _OutputPlan:
 
 def _request(options: Optional[RequestOptions], begin_within: Union[float, datetime.timedelta, None] = None,
              replica: Optional[int] = None) -> Optional[_raw.RawRequestOptions]:
-    """Returns the raw options of a call, or None for the defaults. Its arguments take precedence over ``options``."""
+    """Returns the raw options of a call, or None for the defaults. ``begin_within`` and ``replica`` take precedence
+    over ``options``."""
     if options is None and begin_within is None and replica is None:
         return None
     if not isinstance(options, (RequestOptions, type(None))):
@@ -160,8 +162,9 @@ class BaseRunner:
         """Runs the model. The arrays of outputs are written when it returns. Any thread may call it.
 
         Arrays are used in place; an input that is not C-contiguous is copied. Raises NotFoundError (a name),
-        InvalidArgumentError (missing, a wrong size or dtype), CancelledError (the runner was stopped), and the error of
-        the device: AbortedError, UnavailableError, InternalError, UnknownError or FailedPreconditionError.
+        InvalidArgumentError (missing, a wrong size or dtype), CancelledError (the runner was stopped),
+        DeadlineExceededError (the run has not begun within the limit in ``options``), and the error of the device:
+        AbortedError, UnavailableError, InternalError, UnknownError or FailedPreconditionError.
 
         ``replica``, counted from 0, is the replica whose state (caches) the run uses; by default any. ``options``
         contains further options; arguments take precedence over them.
@@ -175,9 +178,9 @@ class BaseRunner:
         """Submits a run and returns immediately. Requests run in the order of submission. Requests beyond the queue
         (``queue_depth``) wait in a list without limit, so wait for results to limit their number.
 
-        With ``begin_within``, in seconds from the call or as a ``timedelta``, it fails with DeadlineExceededError if it
-        has not begun by then. ``replica``, counted from 0, is its replica; by default any. ``options`` contains further
-        options."""
+        With ``begin_within``, in seconds from the call or as a ``timedelta``, the request fails with
+        DeadlineExceededError if it has not begun by then. ``replica``, counted from 0, is the replica that runs it; by
+        default any. ``options`` contains further options."""
         future = OutputFuture(output)
         raw = self._open()
         future._run = _raw.raw_execute_async(
@@ -234,8 +237,8 @@ class BaseRunner:
             run_options: None = None) -> list[np.ndarray[Any, Any]]: ...
 
     def run(self, output_names: Any = None, input_feed: Optional[Mapping[str, Any]] = None, run_options: None = None, **other: Any) -> Any:
-        """Runs the model into new arrays for as many rows as the inputs have. If there is an output NAME:shape, output
-        NAME only contains the real part.
+        """Runs the model into new arrays for as many rows as the inputs have. If there is an output NAME:shape, and the
+        request is one batch, output NAME only contains the real part, and NAME:shape is left out.
 
         ``run(inputs)`` returns a dict by name. ``run(names, inputs)`` works as in ONNX Runtime: it returns a list in
         the order of the names, or of all outputs for None or an empty list, and accepts the keywords of ONNX Runtime.
@@ -285,7 +288,7 @@ class BaseRunner:
         return unknown("run", (name,), ("output_names", "input_feed", "run_options"), {})
 
     def get_inputs(self) -> list[DataDesc]:
-        """The inputs of a request, without those that the executable contains."""
+        """The inputs of a request, without those that the executable contains or that are frozen."""
         return [d for d in self.get_execute_inputs() if not d.popef_contains_tensor_data]
 
     def get_outputs(self) -> list[DataDesc]:
@@ -308,7 +311,8 @@ class BaseRunner:
         """Compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready: a dict of
         input name to shape, a list of such dicts, or the text of the option ``input_shape``. Inputs whose sizes follow
         from the others may be left out. Raises InvalidArgumentError (a shape that contradicts the model),
-        UnimplementedError (the shapes of the runner are fixed). Since 1.0."""
+        UnimplementedError (the shapes of the runner are fixed), FailedPreconditionError (there is no compiler library).
+        Since 1.0."""
         self._open().warm_up(shapes_text(shapes))
 
     def open_dimensions(self) -> dict[str, Any]:
@@ -330,7 +334,7 @@ class BaseRunner:
     def get_execute_outputs(self) -> list[DataDesc]:
         return describe_all(self._open(), "output")
 
-    # Names of earlier versions.
+    # The five methods below have names of earlier versions.
     def executeAsync(self, input: Mapping[str, Any], output: Mapping[str, Any]) -> OutputFuture:
         return self.execute_async(input, output)
 
@@ -371,7 +375,8 @@ class BaseRunner:
     # </functions:runner>
 
     def close(self) -> None:
-        """Returns the device after the requests in flight. Running calls continue."""
+        """Returns the device when no request is in flight. Requests in flight are completed, and running calls
+        continue."""
         self._raw = None
 
     def _open(self) -> _raw.RawRunner:
@@ -493,7 +498,8 @@ class ModelRunner(Runner):
     """Runs one model. ``popef`` is a path, a list of paths that form one model, the bytes of a PopEF file, a
     popef.Model, or an Executable. An ONNX model (a path ``.onnx``) is compiled with ``compiler_options``, and the
     result is stored in a cache for later calls (see ``Executable.load``). A model in memory, its bytes or an
-    ``onnx.ModelProto``, is compiled each time."""
+    ``onnx.ModelProto``, is compiled each time. For a PopEF file, ``compiler_options`` must have
+    ``shapes="on_demand"``."""
 
     _config: type = RuntimeConfig
 
@@ -505,7 +511,7 @@ class ModelRunner(Runner):
         self._check_types = bool(config._get("validate_io_params", True))
         keep: list[Any] = []
         self._raw = config._make(executable, keep)
-        self._raw.kept = keep  # bindings and runs refer to the raw runner, which may outlive this object
+        self._raw.kept = keep  # runs refer to the raw runner, which may outlive this object
 
 
 class ModelFusionRunner(ModelRunner):
@@ -551,8 +557,8 @@ class LightRunner(ModelRunner):
         return described
 
     def set_input_anchor(self, name: str, array: Any) -> None:
-        """Copies a new value for an input that the executable contains; see ``update_weights``. Raises NotFoundError
-        and InvalidArgumentError (the dtype or the shape)."""
+        """Copies a new value for an input that the executable contains; see ``update_weights``. Raises NotFoundError,
+        InvalidArgumentError (the dtype or the shape) and FailedPreconditionError (an input of requests)."""
         raw = self._open()
         known = {d.name: d for d in self.get_model_inputs()}
         if name not in known:

@@ -54,7 +54,8 @@ def _reading() -> Iterator[None]:
 
 
 class _Source:
-    """A binary stream that can seek."""
+    """Reads a binary stream that can seek. A call fills ``memory`` from ``offset`` on and returns whether it
+    succeeded."""
 
     def __init__(self, stream: Any):
         self._stream = stream

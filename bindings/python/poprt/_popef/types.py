@@ -23,7 +23,8 @@ class TensorType(enum.IntEnum):
 
 
 def popefTypeToNumpyDType(data_type: DataType) -> np.dtype[Any]:
-    """Returns the NumPy type of an element. Types that NumPy lacks are unsigned integers of their size."""
+    """Returns the NumPy type of an element. Of the types that NumPy lacks, bfloat16 is uint16, and the others are
+    uint8."""
     return numpy_dtype(data_type)
 
 

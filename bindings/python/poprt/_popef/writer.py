@@ -23,7 +23,7 @@ _Self = TypeVar("_Self", bound="_Finished")
 
 
 class _Finished:
-    """A ``with`` block finishes the blob, or discards it after an exception."""
+    """A ``with`` block finishes the blob or writer, or discards it after an exception."""
 
     _raw: Any
 

@@ -38,8 +38,8 @@ class Largest:
         self._first: dict[str, float] = {}
 
     def add(self, name: str, inputs: str, origin: np.ndarray[Any, Any], converted: np.ndarray[Any, Any]) -> None:
-        """Adds one tensor of one run. Arrays of different shapes are outside any tolerance. NaN equals NaN. An element
-        that is NaN or infinite in one array only has an infinite difference."""
+        """Adds one tensor of one run. Arrays of different shapes are outside any tolerance. NaN equals NaN. The
+        difference of two elements is infinite if one of them is NaN or infinite and the other one is not equal."""
         if origin.shape != converted.shape:
             self.outside.append(f"'{name}' has the size {list(origin.shape)} in the original and {list(converted.shape)} in the "
                                 f"converted model (inputs: {inputs})")

@@ -63,7 +63,8 @@ _KINDS: list[tuple[str, str, Callable[[_Array, "np.random.Generator"], Any]]] = 
 def further_sets(infos: Mapping[str, tuple[Sequence[int], Any]], first: InputSet) -> list[InputSet]:
     """Returns ``first``, then the sets that give an input a new value. ``infos`` contains shapes and dtypes by name.
 
-    The sets make sizes that depend on data zero, small and as large as possible. The seed of a set is its position.
+    The sets make sizes that depend on data zero, small and as large as possible. The seed of a set is its position in
+    ``_KINDS``.
     """
     sets = [first]
     kinds = [(int(np.prod(shape)), np.dtype(dtype).kind) for shape, dtype in infos.values()]
