@@ -1,5 +1,5 @@
 // Java: exceptions are PoprtException, strings are passed as UTF-8 bytes (JNI's own encoding is "modified"), arrays of
-// long are copied to the stack, callbacks are objects with global references.
+// long are copied (short ones to the stack), callbacks are objects with global references.
 %pragma(java) jniclassclassmodifiers="final class"
 %pragma(java) moduleclassmodifiers="final class"
 %pragma(java) jniclasscode=%{
@@ -88,7 +88,7 @@
 %typemap(freearg) poprt_values values ""
 %typemap(argout) poprt_values values ""
 
-// The memory of a direct buffer, or 0 for another buffer.
+// The address of the memory of a direct buffer, or null for another buffer.
 %typemap(jni) void* nio_buffer "jobject"
 %typemap(jtype) void* nio_buffer "java.nio.Buffer"
 %typemap(jstype) void* nio_buffer "java.nio.Buffer"

@@ -1,4 +1,4 @@
-// Callbacks of sessions into RawTargets.java, on the thread that called the session.
+// Callbacks of sessions into RawTargets.java, on a thread that has called a session.
 #pragma once
 
 #include <jni.h>

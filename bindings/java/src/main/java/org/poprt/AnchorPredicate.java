@@ -9,7 +9,8 @@ public interface AnchorPredicate {
    * @param name the name of the anchor
    * @param output whether it is an output
    * @param programs PopEF's indices of the programs that use it
-   * @return true: a handler or queue serves it; false: an input is zeros, an output is discarded
+   * @return true: a handler or queue serves it; false: no queue is created for it or, if a session
+   *     is created, an input is zeros and an output is discarded
    */
   boolean accepts(String name, boolean output, int[] programs);
 }

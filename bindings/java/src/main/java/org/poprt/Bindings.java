@@ -18,13 +18,13 @@ import java.util.Objects;
  * for any number of runs.
  *
  * <p>A direct buffer is used in place, from its position to its limit at the time of binding, so
- * the next run reads values that are written later. A buffer that is not direct is copied before or
- * after each run. Buffers must be in native byte order. The type of the buffer must be that of the
- * anchor ({@code FloatBuffer} for f32, {@code ShortBuffer} for f16 ...); a {@code ByteBuffer} is
- * accepted for every type.
+ * the next run reads values that are written later. A buffer that is not direct is copied: an input
+ * before each run, an output after it. Buffers must be in native byte order. The type of the buffer
+ * must be that of the anchor ({@code FloatBuffer} for f32, {@code ShortBuffer} for f16 ...); a
+ * {@code ByteBuffer} is accepted for every type.
  *
- * <p>Several threads may run with one object at the same time if its inputs are not changed and
- * each of them may overwrite the outputs; usually each has its own.
+ * <p>Several threads may run with one object at the same time if its inputs are not changed. Their
+ * runs overwrite each other's outputs, so usually each thread has its own object.
  */
 public final class Bindings implements AutoCloseable {
   /** A heap buffer and the direct memory that runs use in its place. */

@@ -161,7 +161,7 @@ public final class Compiler implements AutoCloseable {
 
   /**
    * Estimates what an ONNX model costs on a chip, with the options of the compiler. The chip is
-   * that of the options by name {@code estimate_target}, else {@code ipu_version}, else c600. A
+   * that of the option by name {@code estimate_target}, else of {@code ipu_version}, else c600. A
    * model that does not fit is no error.
    *
    * @param onnx the model; files of external data may be missing
@@ -312,7 +312,8 @@ public final class Compiler implements AutoCloseable {
   }
 
   /**
-   * Writes several ONNX models as one. Compiling it is equivalent to {@link Executable#fuse}.
+   * Writes several ONNX models as one. Compiling the result is equivalent to {@link
+   * Executable#fuse}.
    *
    * @param models their inputs and outputs become {@code graph0/NAME}, {@code graph1/NAME} ...
    * @param out the file to write

@@ -89,7 +89,10 @@ public enum DataType {
     return poprt_raw.raw_dtype_bits(number);
   }
 
-  /** The name that the C library and messages use, such as {@code f32}. */
+  /**
+   * The name in lower case, such as {@code f32}. The C library and its messages use the same names,
+   * except {@code f8_143} and {@code f8_152}.
+   */
   @Override
   public String toString() {
     return name().toLowerCase(Locale.ROOT);

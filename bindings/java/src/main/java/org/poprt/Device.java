@@ -1,6 +1,9 @@
 package org.poprt;
 
-/** An acquired device. No other code can acquire it until it and all runners on it are closed. */
+/**
+ * An acquired device. No other code can acquire it until it and all runners and sessions on it are
+ * closed, except that an IPU model is never busy.
+ */
 public final class Device implements AutoCloseable {
   private final Handle<RawDevice> handle;
   private final long id;
@@ -64,7 +67,7 @@ public final class Device implements AutoCloseable {
   }
 
   /**
-   * Releases the device; a runner on it keeps it until the runner is closed. A second call has
+   * Releases the device; a runner or session on it keeps it until that is closed. A second call has
    * no effect.
    */
   @Override

@@ -43,8 +43,10 @@ public final class Executable implements AutoCloseable {
 
   /**
    * Opens a PopEF file, or compiles an ONNX model. The result is stored in a cache ({@code
-   * POPXL_CACHE_DIR} or {@code POPART_CACHE_DIR}, else {@code ~/.cache/poprt}), and later calls use
-   * it.
+   * POPXL_CACHE_DIR} or {@code POPART_CACHE_DIR}, else {@code poprt} in {@code XDG_CACHE_HOME} or
+   * {@code ~/.cache}), and later calls use it. If the model has variable dimensions, its shapes are
+   * compiled when a runner gets requests; then dimensions of anchors are -1 unless the options fix
+   * them.
    *
    * @param file a PopEF file or an ONNX model
    * @return the model
@@ -56,8 +58,12 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * As {@link #load(Path)}, with options for an ONNX model. Options of a compilation have no effect
-   * on a PopEF file, and a warning in the log names those that are given.
+   * As {@link #load(Path)}, with options for an ONNX model. On a PopEF file, only option {@code
+   * custom_library_so_paths} acts, and a warning in the log names the other options that only a
+   * compilation uses. If {@link CompilerOptions#shapes} is "on_demand", the source in the file
+   * ({@link CompilerOptions#embedSource}) is compiled at other shapes, and only the cache folder,
+   * {@link CompilerOptions#load}, {@code custom_library_so_paths} and {@link
+   * CompilerOptions#progress} may be given.
    *
    * @param file a PopEF file or an ONNX model
    * @param options how to compile; {@link CompilerOptions#engineCaching} names another folder

@@ -61,7 +61,7 @@ public final class GeneratorOptions {
 
   /**
    * Whether a sequence uses tokens that an earlier or another one left on the device, if its prompt
-   * begins with them.
+   * begins with them. Logits may then differ in the last bits.
    *
    * @param on default false
    * @return this
@@ -97,7 +97,8 @@ public final class GeneratorOptions {
   /**
    * How caches of keys and values are stored.
    *
-   * @param value {@code int8} in 8 bits; default {@code ""}, in the precision of the model
+   * @param value {@code int8}: in 8 bits, so that results differ slightly; {@code ""}, the default:
+   *     in the precision of the model
    * @return this
    */
   public GeneratorOptions cachePrecision(String value) {

@@ -3,9 +3,9 @@ package org.poprt;
 import java.nio.ByteBuffer;
 
 /**
- * Provides the data of one input of a session. It is called on the thread that runs programs, and
- * must not call the session, except {@link Session#stop}. An exception ends the run, which rethrows
- * it.
+ * Provides the data of one input of a session. Unless a method states otherwise, it is called on
+ * the thread that runs programs. It must not call the session, except {@link Session#stop}. An
+ * exception ends the run, which rethrows it.
  */
 @FunctionalInterface
 public interface InputHandler {
@@ -31,7 +31,10 @@ public interface InputHandler {
   /** Called when the transfer was used. The next call is for the next transfer. */
   default void complete() {}
 
-  /** Called if the prefetched transfer will not be used. */
+  /**
+   * Called if the prefetched transfer will not be used, also on a thread that unloads the session
+   * or replaces the handler.
+   */
   default void invalidatePrefetched() {}
 
   /** Makes a {@link #fetch} that waits return false. Called on any thread. */

@@ -161,8 +161,8 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Runs the model once. Every input and output must be bound. Thread-safe: calls wait for each
-   * other.
+   * Runs the model once. Every input and output must be bound. Thread-safe: calls wait until a
+   * device of the runner is free.
    *
    * @param bindings the memory of inputs and outputs
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (a name), {@link
@@ -200,7 +200,8 @@ public class ModelRunner implements AutoCloseable {
 
   /**
    * Runs the model into new memory for as many rows as the inputs have. If there is an output
-   * NAME:shape, output NAME only contains the real part.
+   * NAME:shape, and the request is one batch, output NAME only contains the real part, and
+   * NAME:shape is left out.
    *
    * @param inputs by name: a {@link Tensor}, an array such as {@code float[][]}, or a buffer, whose
    *     shape is not checked
@@ -318,8 +319,9 @@ public class ModelRunner implements AutoCloseable {
    * As {@link #executeAsync(Bindings)}, with an executor for completions.
    *
    * @param bindings the memory of inputs and outputs
-   * @param executor the executor of completions; {@code Runnable::run} uses a thread of the runner,
-   * which is fastest, but dependent actions must then not block or wait for another run
+   * @param executor the executor of completions; {@code Runnable::run} uses the thread that
+   *     completes the run, usually one of the runner, which is fastest, but dependent actions must
+   *     then not block or wait for another run
    * @return completes when the outputs are written
    * @throws PoprtException as {@link #execute(Bindings)}, for errors of the arguments
    */
@@ -332,7 +334,7 @@ public class ModelRunner implements AutoCloseable {
    *
    * @param bindings the memory of inputs and outputs
    * @param executor the executor of completions
-   * @param timeout the time until which the run must begin; 0: no limit
+   * @param timeout the time from the call within which the run must begin; 0: no limit
    * @return completes when the outputs are written, or with {@link ErrorCode#DEADLINE_EXCEEDED}
    * @throws IllegalArgumentException when the timeout is negative
    * @throws PoprtException as {@link #execute(Bindings)}, for errors of the arguments
@@ -542,7 +544,8 @@ public class ModelRunner implements AutoCloseable {
    * @param replica from 0 to {@link RunnerCounters#replicas} - 1; -1: all together
    * @return a snapshot
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} when there is no such replica, {@link
-   *     ErrorCode#UNIMPLEMENTED} for a replica of a {@link PackRunner}
+   *     ErrorCode#UNIMPLEMENTED} for a replica of a {@link PackRunner}, {@link
+   *     ErrorCode#INVALID_ARGUMENT} for a number below -1
    * @since 1.0
    */
   public RunnerCounters counters(int replica) {

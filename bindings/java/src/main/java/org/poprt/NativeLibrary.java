@@ -35,7 +35,7 @@ final class NativeLibrary {
       loadExtracted(resources);
       return;
     }
-    // Finds libpoprt.so.1 in its own folder.
+    // The wrapper finds libpoprt.so.1 in its own folder.
     System.loadLibrary("poprt_java");
   }
 

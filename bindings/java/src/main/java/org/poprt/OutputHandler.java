@@ -3,9 +3,9 @@ package org.poprt;
 import java.nio.ByteBuffer;
 
 /**
- * Receives the data of one output of a session. It is called on the thread that runs programs, and
- * must not call the session, except {@link Session#stop}. An exception ends the run, which rethrows
- * it.
+ * Receives the data of one output of a session. Unless a method states otherwise, it is called on
+ * the thread that runs programs. It must not call the session, except {@link Session#stop}. An
+ * exception ends the run, which rethrows it.
  */
 @FunctionalInterface
 public interface OutputHandler {

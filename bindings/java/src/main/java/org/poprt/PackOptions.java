@@ -27,8 +27,8 @@ public final class PackOptions {
   private long delimiterNum;
 
   /**
-   * Creates options for a model that records the packed inputs ({@code pack_args}), or whose first
-   * input is of variable length.
+   * Creates options for a model that records the packed inputs ({@code pack_args}), or whose mask
+   * or, without a {@link #mask}, first input is of variable length.
    *
    * @param timeout the time from the first item of a pack until its submission; whole microseconds,
    * at least one

@@ -138,7 +138,8 @@ public final class Passes {
    * Returns the names in a valid order, with the passes that must run before them.
    *
    * @return names
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} when they exclude each other
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (a pass), or {@link
+   *     ErrorCode#FAILED_PRECONDITION} when they exclude each other
    */
   public List<String> sorted() {
     RawPasses raw = raw();
@@ -151,7 +152,7 @@ public final class Passes {
   }
 
   /**
-   * Runs the passes.
+   * Runs the passes. The output of passes that inspect the model is printed to {@link System#out}.
    *
    * @param onnx the bytes of an ONNX model; the remaining bytes are read, its position does not
    * change

@@ -69,8 +69,8 @@ public final class PopefReader implements AutoCloseable {
   /**
    * Finds the blobs of PopEF data in a channel that can be read by position, of any size. Headers
    * are read now, and payloads on request, on the requesting thread. The channel must stay open,
-   * and its bytes must not change, until all blobs are closed. An exception while the headers are
-   * read is the cause of the {@link PoprtException}.
+   * and its bytes must not change, until the reader and its models are closed. An exception while
+   * the headers are read is the cause of the {@link PoprtException}.
    *
    * @param channel the PopEF data, from its beginning; no other code may move its position
    * meanwhile

@@ -337,7 +337,7 @@ public final class PopefWriter implements AutoCloseable {
    * Finishes the last blob and the file, and makes the file visible. A second call has no effect.
    *
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (the last blob is incomplete),
-   * {@link ErrorCode#FAILED_PRECONDITION} (it has failed before) or {@link
+   * {@link ErrorCode#FAILED_PRECONDITION} (the writer has failed before) or {@link
    * ErrorCode#RESOURCE_EXHAUSTED}
    */
   public synchronized void finish() {

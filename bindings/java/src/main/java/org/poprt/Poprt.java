@@ -40,7 +40,7 @@ public final class Poprt {
    * separate thread, in the order of the messages, and may call the library. Its exceptions go to
    * that thread's {@link Thread#getUncaughtExceptionHandler}, and it still receives later messages.
    * If there are several listeners, each gets every message. A listener that is 10 000 messages
-   * late loses some and is notified.
+   * late loses some, and a warning reports it.
    *
    * @param listener the receiver of messages
    * @return the subscription, which ends when it is closed, but not when it is collected

@@ -9,9 +9,10 @@ import java.util.concurrent.ForkJoinPool;
 import java.util.function.Function;
 
 /**
- * A queue of memory that a {@link Session} reads or writes, for one anchor. Any thread may use
- * it. A completion on the running thread may enqueue again if no other thread enqueues to that
- * queue.
+ * A queue of memory that a {@link Session} reads or writes, for one anchor. Any thread may use it.
+ * Threads that enqueue wait for each other. Therefore a completion on the thread that runs programs
+ * may only enqueue to a queue to which no other thread enqueues: that thread may wait for space,
+ * which only the run makes.
  */
 public abstract class Queue {
   private final QueueManager manager;
@@ -24,7 +25,8 @@ public abstract class Queue {
     this.input = input;
     handle = Handle.of(this, raw, RawQueue::delete);
     RawAnchor served = raw.anchor();
-    if (served == null) throw new IllegalStateException("QueueManager is closed"); // meanwhile
+    // Another thread may have closed the queues since this call began.
+    if (served == null) throw new IllegalStateException("QueueManager is closed");
     anchor = Anchor.list(1, i -> served).get(0);
   }
 
@@ -83,7 +85,7 @@ public abstract class Queue {
    *
    * @param memory from its position to its limit
    * @param executor the executor of completions; {@code Runnable::run} uses the thread that runs
-   * programs, flushes or closes: dependent actions must then not block
+   * programs, flushes or closes, or one of the library: dependent actions must then not block
    * @return as for {@link #enqueue(Buffer)}
    * @throws PoprtException as for {@link #enqueue(Buffer)}
    */

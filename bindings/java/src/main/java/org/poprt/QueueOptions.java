@@ -28,7 +28,7 @@ public final class QueueOptions {
   /**
    * Sets the action when a run has waited for an input.
    *
-   * @param limit the waiting time; zero: without limit
+   * @param limit the waiting time; zero: the action is never called
    * @param then called repeatedly on the running thread; may enqueue to the queue, for example
    * padding. If it throws, the session is stopped and the run rethrows the exception
    * @return this

@@ -466,7 +466,8 @@ public final class RuntimeConfig {
    * another type than the input has.
    *
    * @param name the name of the input
-   * @param value its elements, in native byte order; copied when a runner is made
+   * @param value its elements, in native byte order; a heap buffer is copied by this call, a direct
+   *     one when a runner is made
    * @return this
    * @since 1.0
    */
@@ -516,7 +517,7 @@ public final class RuntimeConfig {
     fillFields(raw);
     raw.setUse_batching_dim(useBatchingDim ? 1 : 0);
     raw.setBatching_dim(batchingDim);
-    // This keeps the values until the runner is made.
+    // The configuration keeps the values until the runner is made.
     frozenInputs.forEach(
         (name, value) -> raw.add_frozen_input(name, Memory.address(value), Memory.bytes(value)));
   }

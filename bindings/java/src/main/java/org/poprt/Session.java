@@ -15,9 +15,9 @@ import java.util.function.Function;
  * caller runs. A {@link ModelRunner} is simpler.
  *
  * <p>Any thread may use a session. Runs, loading and changes of handlers wait for each other.
- * Handlers are called on the thread that runs programs. A session that is not exclusive loses its
- * device to the next one that binds it, and then fails with {@link ErrorCode#FAILED_PRECONDITION}
- * until {@link #reload}.
+ * Handlers are called on the thread that runs programs; {@link InputHandler} names the exceptions.
+ * A session that is not exclusive loses its device to the next one that binds it, and then fails
+ * with {@link ErrorCode#FAILED_PRECONDITION} until {@link #reload} or {@link #bindToDevice()}.
  */
 public final class Session implements AutoCloseable {
   private final Handle<RawSession> handle;
@@ -49,8 +49,8 @@ public final class Session implements AutoCloseable {
    * @param options options, which are copied
    * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} (all devices are busy), {@link
    *     ErrorCode#NOT_FOUND} (no suitable device exists), {@link ErrorCode#FAILED_PRECONDITION}
-   *     (another session uses the given one exclusively, it does not suit the executable, or a
-   *     kernel is missing), {@link ErrorCode#INVALID_ARGUMENT} (options) or {@link
+   *     (another session uses the given device exclusively, the device does not suit the
+   *     executable, or a kernel is missing), {@link ErrorCode#INVALID_ARGUMENT} (options) or {@link
    *     ErrorCode#RESOURCE_EXHAUSTED}
    */
   public Session(Executable executable, SessionOptions options) {
@@ -171,8 +171,9 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Ends runs soon with {@link ErrorCode#CANCELLED}, and later ones until {@link #reload} or {@link
-   * #bindToDevice()}. Handlers may call it.
+   * Ends runs soon with {@link ErrorCode#CANCELLED} ({@link #runMainPrograms} returns false
+   * instead), and later ones until {@link #reload} or {@link #bindToDevice()}. Handlers may call
+   * it.
    */
   public void stop() {
     call(RawSession::stop);
@@ -183,7 +184,8 @@ public final class Session implements AutoCloseable {
    *
    * @param name the name of the input
    * @param handler null removes it
-   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} or {@link
+   *     ErrorCode#FAILED_PRECONDITION} (the metadata has no handle for the anchor)
    */
   public void setUserInputHandler(String name, InputHandler handler) {
     set("in " + name, handler == null ? null : new Input(handler), (raw, fetch, id) ->
@@ -202,7 +204,7 @@ public final class Session implements AutoCloseable {
    *
    * @param name the name of the output
    * @param handler null removes it
-   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}
+   * @throws PoprtException as {@link #setUserInputHandler}
    */
   public void setUserOutputHandler(String name, OutputHandler handler) {
     set("out " + name, handler == null ? null : new Output(handler), (raw, fetch, id) ->
@@ -394,7 +396,7 @@ public final class Session implements AutoCloseable {
    *
    * @param options options, which are copied
    * @return the queues
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}; earlier queues then stay open
    */
   public synchronized QueueManager createQueueManager(QueueOptions options) {
     QueueManager made = new QueueManager(this, options.onTimeout);
