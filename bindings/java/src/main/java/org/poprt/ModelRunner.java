@@ -307,8 +307,8 @@ public class ModelRunner implements AutoCloseable {
    *
    * @param bindings the memory of inputs and outputs; the buffers are kept, the object may be
    * closed or bound again
-   * @return completes when the outputs are written, or with a {@link PoprtException}; a run that
-   * has not begun when the runner is stopped is cancelled
+   * @return completes when the outputs are written, or with a {@link PoprtException}; cancelled if
+   * the runner is stopped before the run is complete
    * @throws PoprtException as {@link #execute(Bindings)}, for errors of the arguments
    */
   public CompletableFuture<Void> executeAsync(Bindings bindings) {
