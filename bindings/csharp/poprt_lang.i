@@ -43,7 +43,8 @@
 
   internal readonly Handle swigOwned;
   internal cs_name(global::System.IntPtr pointer, bool owns) { swigOwned = new Handle(pointer, owns); }
-  // If another thread disposes of the object during a call, the call fails with SafeHandle's message.
+  // If another thread disposes of the object between this check and the native call, the call fails with SafeHandle's
+  // message.
   internal Handle swigCPtr {
     get {
       if (swigOwned.IsClosed) throw new global::System.ObjectDisposedException(nameof(cs_name).Substring(3));

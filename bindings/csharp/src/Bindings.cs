@@ -48,7 +48,8 @@ namespace Poprt
     /// <remarks>
     /// Memory is pinned while it is bound, and used in place: the next run reads values that are written later. The
     /// type of its elements must be that of the anchor. Bytes are accepted for every type. Several threads may run with
-    /// one object at the same time if each of them may overwrite the outputs; usually each has its own.
+    /// one object at the same time. Their runs overwrite each other's outputs, so usually each thread has its own
+    /// object.
     /// </remarks>
     public sealed unsafe class Bindings : IDisposable
     {

@@ -294,7 +294,7 @@ namespace Poprt
         }
 
         /// <summary>Estimates what an ONNX model costs on a chip, with the options of the compiler. The chip is that of
-        /// the options by name estimate_target, else ipu_version, else c600. A model that does not fit is no error.
+        /// the option by name estimate_target, else of ipu_version, else c600. A model that does not fit is no error.
         /// Since 1.0.</summary>
         /// <param name="onnxPath">The model; files of external data may be missing.</param>
         /// <exception cref="PoprtException">As for compiling.</exception>
@@ -387,7 +387,8 @@ namespace Poprt
             }
         }
 
-        /// <summary>Writes several ONNX models as one. Compiling it is equivalent to Executable.Fuse. Since 1.0.</summary>
+        /// <summary>Writes several ONNX models as one. Compiling the result is equivalent to Executable.Fuse.
+        /// Since 1.0.</summary>
         /// <exception cref="PoprtException">InvalidArgument: none, or one that is fused; Unimplemented: opsets that
         /// cannot be converted to one.</exception>
         public static void Fuse(IEnumerable<string> onnxPaths, string outOnnxPath)

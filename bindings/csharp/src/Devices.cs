@@ -148,8 +148,8 @@ namespace Poprt
         }
     }
 
-    /// <summary>An acquired device. No other code can acquire it until it and all runners on it are disposed
-    /// of.</summary>
+    /// <summary>An acquired device. No other code can acquire it until it and all runners and sessions on it are
+    /// disposed of, except that an IPU model is never busy.</summary>
     public sealed class Device : IDisposable
     {
         internal Device(RawDevice raw)
@@ -185,8 +185,8 @@ namespace Poprt
         /// <summary>The emulated version: 21 for "ipu21".</summary>
         public int IpuVersion { get; }
 
-        /// <summary>Releases the device; a runner on it keeps it until the runner is disposed of. A second call has no
-        /// effect.</summary>
+        /// <summary>Releases the device; a runner or session on it keeps it until that is disposed of. A second call
+        /// has no effect.</summary>
         public void Dispose()
         {
             Raw.Dispose();

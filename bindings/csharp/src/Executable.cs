@@ -49,8 +49,12 @@ namespace Poprt
 
         /// <summary>
         /// Opens a PopEF file, or compiles an ONNX model with options. The result is stored in CachePath, else
-        /// POPXL_CACHE_DIR or POPART_CACHE_DIR, else ~/.cache/poprt, and later calls use it. Options of a compilation have no
-        /// effect on a PopEF file, and a warning in the log names those that are given. Since 1.0.
+        /// POPXL_CACHE_DIR or POPART_CACHE_DIR, else poprt in XDG_CACHE_HOME or ~/.cache, and later calls use it. If
+        /// the model has variable dimensions, its shapes are compiled when a runner gets requests; then dimensions of
+        /// anchors are -1 unless the options fix them. On a PopEF file, only option custom_library_so_paths acts, and a
+        /// warning in the log names the other options that only a compilation uses. If Shapes is "on_demand", the
+        /// source in the file (EmbedSource) is compiled at other shapes, and only CachePath, Load,
+        /// custom_library_so_paths and Progress may be given. Since 1.0.
         /// </summary>
         /// <exception cref="PoprtException">As Open and Compiler.Compile.</exception>
         public static Executable Load(string path, CompilerOptions options = null)

@@ -21,7 +21,7 @@ namespace Poprt
         public int Threads { get; set; }
 
         /// <summary>Whether a sequence uses tokens that an earlier or another one left on the device, if its prompt
-        /// begins with them.</summary>
+        /// begins with them. Logits may then differ in the last bits.</summary>
         public bool ReusePrefixes { get; set; }
 
         /// <summary>The most tokens of the input of an encoder. 0: the context of the model, at most 512.</summary>
@@ -31,8 +31,8 @@ namespace Poprt
         /// number.</summary>
         public string States { get; set; } = "";
 
-        /// <summary>How caches of keys and values are stored: "int8" in 8 bits; "": in the precision of the
-        /// model.</summary>
+        /// <summary>How caches of keys and values are stored: "int8": in 8 bits, so that results differ slightly; "":
+        /// in the precision of the model.</summary>
         public string CachePrecision { get; set; } = "";
     }
 
@@ -126,7 +126,7 @@ namespace Poprt
             this.raw = raw;
         }
 
-        // The result of a call, which may have waited until another thread disposed of the sequence.
+        // Returns the result of a call. Throws if another thread has disposed of the sequence while the call waited.
         private T Result<T>(Func<T> call)
         {
             T value = call();

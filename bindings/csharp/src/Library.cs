@@ -21,7 +21,7 @@ namespace Poprt
 
         /// <summary>
         /// The number of bytes that these classes have copied between memory of the program and memory of runs. It is zero
-        /// because memory is pinned and used in place. Outputs that Run copies to new arrays are not counted. The counter
+        /// because memory is pinned and used in place. Inputs and outputs that Run copies are not counted. The counter
         /// exists for comparison with other languages.
         /// </summary>
         public static long BytesCopied
@@ -44,8 +44,8 @@ namespace Poprt
         /// <remarks>
         /// Each handler is called on a separate thread, in the order of the messages, and may call the library. Its
         /// exceptions are written to Console.Error, and it still receives later messages. A handler that is 10 000
-        /// messages late loses some and is notified. Removing a handler waits until earlier messages are delivered,
-        /// except on the handler's thread.
+        /// messages late loses some, and a warning reports it. Removing a handler waits until earlier messages are
+        /// delivered, except on the handler's thread.
         /// </remarks>
         public static event Action<LogLevel, string> Logged
         {

@@ -328,13 +328,15 @@ namespace Poprt
             return new Bindings(Inputs, Outputs);
         }
 
-        /// <summary>Runs the model once. Every input and output must be bound. Thread-safe: calls take turns.</summary>
+        /// <summary>Runs the model once. Every input and output must be bound. Thread-safe: calls wait until a device
+        /// of the runner is free.</summary>
         /// <exception cref="PoprtException">NotFound: a name; InvalidArgument: missing, given twice, a wrong size;
         /// Cancelled: the runner was stopped; the error of the device: Aborted, Unavailable, Internal, Unknown or
         /// FailedPrecondition.</exception>
         public void Execute(Bindings bindings)
         {
-            Pin[] pins = Argument.Given(bindings, nameof(bindings)).Acquire(); // also if it is changed during the run
+            // The memory stays pinned, also if another thread changes the bindings during the run.
+            Pin[] pins = Argument.Given(bindings, nameof(bindings)).Acquire();
             try
             {
                 raw.execute(bindings.Raw);
@@ -375,8 +377,8 @@ namespace Poprt
         }
 
         /// <summary>
-        /// Runs the model into new memory for as many rows as the inputs have. If there is an output NAME:shape, output
-        /// NAME only contains the real part. Since 1.0.
+        /// Runs the model into new memory for as many rows as the inputs have. If there is an output NAME:shape, and
+        /// the request is one batch, output NAME only contains the real part, and NAME:shape is left out. Since 1.0.
         /// </summary>
         /// <param name="inputs">By name: arrays with the dimensions of the input, such as float[,].</param>
         /// <returns>The outputs by name.</returns>
@@ -437,7 +439,7 @@ namespace Poprt
         /// that has begun continues and uses its memory until the task ends.</param>
         /// <param name="timeout">The run fails with DeadlineExceeded if it has not begun by then; zero or
         /// Timeout.InfiniteTimeSpan: no limit.</param>
-        /// <returns>Ends when the outputs are written; cancelled if the runner was stopped before it began.
+        /// <returns>Ends when the outputs are written; cancelled if the runner is stopped before the run is complete.
         /// Continuations run on the thread pool.</returns>
         /// <exception cref="PoprtException">Errors of the arguments, as for Execute.</exception>
         /// <exception cref="ArgumentOutOfRangeException">The timeout is below zero.</exception>
@@ -550,7 +552,7 @@ namespace Poprt
         {
             if (shapes == null)
             {
-                WarmUp((string)null); // reports it, or that the runner is closed
+                WarmUp((string)null); // throws the exception for null, or for a runner that is closed
                 return;
             }
             var lines = new List<string>();
@@ -568,8 +570,8 @@ namespace Poprt
 
         /// <summary>The counters of one replica since the runner was created. Since 1.0.</summary>
         /// <param name="replica">From 0 to <see cref="RunnerCounters.Replicas"/> - 1; -1: all together.</param>
-        /// <exception cref="PoprtException">NotFound: there is no such replica; Unimplemented: of a
-        /// <see cref="PackRunner"/>.</exception>
+        /// <exception cref="PoprtException">NotFound: there is no such replica; Unimplemented: a replica of a
+        /// <see cref="PackRunner"/>; InvalidArgument: a number below -1.</exception>
         public RunnerCounters Counters(int replica)
         {
             using (RawCounters counters = raw.counters(replica)) return new RunnerCounters(counters);

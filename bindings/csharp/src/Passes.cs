@@ -40,22 +40,23 @@ namespace Poprt
         }
 
         /// <summary>Checks names and arguments, without a model.</summary>
-        /// <exception cref="PoprtException">NotFound, InvalidArgument</exception>
+        /// <exception cref="PoprtException">NotFound: a pass; InvalidArgument: an argument.</exception>
         public void Check()
         {
             using (RawPasses raw = Raw()) raw.check();
         }
 
         /// <summary>The names in a valid order, with the passes that must run before them.</summary>
-        /// <exception cref="PoprtException">FailedPrecondition when they exclude each other</exception>
+        /// <exception cref="PoprtException">NotFound: a pass; FailedPrecondition: they exclude each other.</exception>
         public IReadOnlyList<string> Sorted()
         {
             using (RawPasses raw = Raw())
                 return raw.in_order().Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries);
         }
 
-        /// <summary>Runs the passes on the bytes of an ONNX model and returns the bytes of the result.</summary>
-        /// <exception cref="PoprtException">Errors of a pass or of the import of the model</exception>
+        /// <summary>Runs the passes on the bytes of an ONNX model and returns the bytes of the result. The output of
+        /// passes that inspect the model is written to Console.Out.</summary>
+        /// <exception cref="PoprtException">Errors of a pass or of the import of the model.</exception>
         public byte[] Apply(ReadOnlySpan<byte> onnx)
         {
             byte nothing = 0; // the address of an empty model, because null means that there is no model

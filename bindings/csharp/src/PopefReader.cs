@@ -70,8 +70,8 @@ namespace Poprt
         /// <summary>Finds the blobs of PopEF data in a stream of any size that can seek. Headers are read now, and
         /// payloads on request, on the requesting thread. Since 1.0.</summary>
         /// <param name="stream">The PopEF data, from the beginning of the stream. It must stay open, its bytes must not
-        /// change, and no other code may move its position until all blobs are disposed of. The requesting call throws
-        /// its exceptions.</param>
+        /// change, and no other code may move its position until the reader and its models are disposed of. The call
+        /// that requests a payload throws the exceptions of the stream.</param>
         /// <exception cref="PoprtException">As for files.</exception>
         public static PopefReader Open(Stream stream)
         {

@@ -91,7 +91,7 @@ namespace Poprt
             }
             finally
             {
-                GC.KeepAlive(this); // the blob's writer and the stream must not be collected while the file's is used
+                GC.KeepAlive(this); // keeps the writer of the blob and the stream during the call
             }
         }
 
@@ -225,8 +225,8 @@ namespace Poprt
 
         /// <summary>Finishes the last blob and the file, and makes the file visible. A second call has no
         /// effect.</summary>
-        /// <exception cref="PoprtException">InvalidArgument: the last blob is incomplete; FailedPrecondition: it has
-        /// failed before; ResourceExhausted.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: the last blob is incomplete; FailedPrecondition: the writer
+        /// has failed before; ResourceExhausted.</exception>
         public void Finish()
         {
             Writing(raw.close);

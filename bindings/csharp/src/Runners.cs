@@ -192,7 +192,8 @@ namespace Poprt
         /// <summary>All inputs, including those that the executable contains.</summary>
         public IReadOnlyList<Anchor> ModelInputs { get; }
 
-        /// <summary>Whether the executable contains an input. SetInput replaces it, and runs do not bind it.</summary>
+        /// <summary>Whether the executable contains the value of an input. Runs then do not bind the input; SetInput
+        /// replaces the value.</summary>
         public bool ModelInputHasData(int index)
         {
             return hasData[index];

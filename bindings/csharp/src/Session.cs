@@ -11,9 +11,9 @@ namespace Poprt
     /// </summary>
     /// <remarks>
     /// Any thread may use a session. Runs, loading and changes of handlers wait for each other. Handlers are called on
-    /// the thread that runs programs. A session that is not exclusive loses its device to the next one that binds it,
-    /// and then fails with FailedPrecondition until Reload. A process that exits stops running programs, and waits for
-    /// them up to 10 s.
+    /// the thread that runs programs; <see cref="StreamHandler"/> names the exceptions. A session that is not exclusive
+    /// loses its device to the next one that binds it, and then fails with FailedPrecondition until Reload or
+    /// BindToDevice. A process that exits stops running programs, and waits for them up to 10 s.
     /// </remarks>
     public sealed unsafe class Session : IDisposable
     {
@@ -103,15 +103,16 @@ namespace Poprt
             Call(raw.unload_from_device);
         }
 
-        /// <summary>Ends runs soon with Cancelled, and later ones until Reload or BindToDevice. Handlers may call
-        /// it.</summary>
+        /// <summary>Ends runs soon with Cancelled (RunMainPrograms returns false instead), and later ones until Reload
+        /// or BindToDevice. Handlers may call it.</summary>
         public void Stop()
         {
             Call(raw.stop);
         }
 
         /// <summary>Sets the handler of an input; null removes it.</summary>
-        /// <exception cref="PoprtException">NotFound: no input has the name.</exception>
+        /// <exception cref="PoprtException">NotFound: no input has the name; FailedPrecondition: the metadata has no
+        /// handle for the anchor.</exception>
         public void SetUserInputHandler(string name, InputHandler handler)
         {
             Set("in " + name, handler, number =>
@@ -123,21 +124,24 @@ namespace Poprt
         }
 
         /// <summary>Sets the handler of an output; null removes it.</summary>
-        /// <exception cref="PoprtException">NotFound: no output has the name.</exception>
+        /// <exception cref="PoprtException">NotFound: no output has the name; FailedPrecondition: the metadata has no
+        /// handle for the anchor.</exception>
         public void SetUserOutputHandler(string name, OutputHandler handler)
         {
             SetOutput(name, handler);
         }
 
         /// <summary>Sets the handler of an input: a function that writes each transfer.</summary>
-        /// <exception cref="PoprtException">NotFound: no input has the name.</exception>
+        /// <exception cref="PoprtException">NotFound: no input has the name; FailedPrecondition: the metadata has no
+        /// handle for the anchor.</exception>
         public void SetUserInputHandler(string name, StreamTransfer fetch)
         {
             SetUserInputHandler(name, new InputFunction(fetch));
         }
 
         /// <summary>Sets the handler of an output: a function that reads each transfer.</summary>
-        /// <exception cref="PoprtException">NotFound: no output has the name.</exception>
+        /// <exception cref="PoprtException">NotFound: no output has the name; FailedPrecondition: the metadata has no
+        /// handle for the anchor.</exception>
         public void SetUserOutputHandler(string name, StreamTransfer take)
         {
             SetOutput(name, new OutputFunction(take));
@@ -267,7 +271,7 @@ namespace Poprt
 
         /// <summary>Creates a queue for each anchor that the caller serves. Earlier queues are closed: their waiting
         /// elements are cancelled, and so is a run that waits for them.</summary>
-        /// <exception cref="PoprtException">InvalidArgument: the options.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: the options; earlier queues then stay open.</exception>
         public QueueManager CreateQueueManager(QueueOptions options = null)
         {
             options = options ?? new QueueOptions();
@@ -318,7 +322,7 @@ namespace Poprt
             }
             finally
             {
-                Targets.Call(raw.Dispose); // freeing it calls handlers
+                Targets.Call(raw.Dispose); // freeing the session calls handlers
             }
         }
 

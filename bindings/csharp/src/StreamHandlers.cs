@@ -12,13 +12,14 @@ namespace Poprt
     /// <param name="name">The name of the anchor.</param>
     /// <param name="isOutput">Whether it is an output.</param>
     /// <param name="programs">PopEF's indices of the programs that use it.</param>
-    /// <returns>If false, an input is zeros, and an output is discarded.</returns>
+    /// <returns>If false, no queue is created for the anchor or, if a session is created, an input is zeros and an
+    /// output is discarded.</returns>
     public delegate bool AnchorPredicate(string name, bool isOutput, int[] programs);
 
     /// <summary>
-    /// A handler of one anchor of a session; see <see cref="InputHandler"/> and <see cref="OutputHandler"/>. It is
-    /// called on the thread that runs programs, and must not call the session, except <see cref="Session.Stop"/>. An
-    /// exception ends the run, which rethrows it.
+    /// A handler of one anchor of a session; see <see cref="InputHandler"/> and <see cref="OutputHandler"/>. Unless a
+    /// method states otherwise, it is called on the thread that runs programs. It must not call the session, except
+    /// <see cref="Session.Stop"/>. An exception ends the run, which rethrows it.
     /// </summary>
     public abstract class StreamHandler
     {
@@ -31,7 +32,8 @@ namespace Poprt
         {
         }
 
-        /// <summary>Called if the prefetched transfer will not be used.</summary>
+        /// <summary>Called if the prefetched transfer will not be used, also on a thread that unloads the session or
+        /// replaces the handler.</summary>
         public virtual void InvalidatePrefetched()
         {
         }

@@ -43,8 +43,8 @@ namespace Poprt
         }
 
         /// <summary>A copy of its elements as an array with its dimensions, such as a float[,]; for a scalar an array
-        /// of one element. The last dimension of complex numbers has two elements. An array of the bytes of
-        /// elements that are smaller than a byte has one dimension.</summary>
+        /// of one element. The last dimension of complex numbers has two elements. Elements smaller than a byte are
+        /// packed, so that the array of their bytes has one dimension.</summary>
         /// <exception cref="PoprtException">InvalidArgument: elements of another type.</exception>
         public Array ToArray<T>() where T : struct
         {
