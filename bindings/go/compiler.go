@@ -245,6 +245,7 @@ func Compile(onnxPath string, options *CompileOptions) (e *Executable, err error
 }
 
 // CompileBytes compiles the bytes of an ONNX file. The folder contains external data; "" makes external data an error.
+// Errors: as [Compile].
 func CompileBytes(onnx []byte, folder string, options *CompileOptions) (e *Executable, err error) {
 	address, keep := address(onnx)
 	defer runtime.KeepAlive(keep)
@@ -256,14 +257,16 @@ func CompileBytes(onnx []byte, folder string, options *CompileOptions) (e *Execu
 	return e, err
 }
 
-// CompileToPopEF compiles into a file, with less memory than Compile and Save.
+// CompileToPopEF compiles into a PopEF file, with less memory than [Compile] and [Executable.Save]. Errors: those of
+// [Compile] and [Executable.Save], and InvalidArgument (both paths are one file).
 func CompileToPopEF(onnxPath, popefPath string, options *CompileOptions) error {
 	return withCompiler(options, func(c native.RawCompiler) error {
 		return check(c.Compile_to_popef(onnxPath, popefPath))
 	})
 }
 
-// Convert converts an ONNX file to an ONNX file without compiling it.
+// Convert converts an ONNX file to an ONNX file without compiling it. Errors: as [CompileToPopEF], and DataLoss (with
+// option check, the results of both models differ).
 func Convert(onnxPath, outPath string, options *CompileOptions) error {
 	return withCompiler(options, func(c native.RawCompiler) error {
 		return check(c.Convert_file(onnxPath, outPath))
@@ -271,7 +274,8 @@ func Convert(onnxPath, outPath string, options *CompileOptions) error {
 }
 
 // Show returns name, type and shape of every input and output of an ONNX file, one per line, without conversion.
-// A variable dimension has its name, or ? if it has none.
+// A variable dimension has its name, or ? if it has none. Errors: NotFound, DataLoss (damaged), InvalidArgument (not
+// ONNX, or an ill-formed model).
 func Show(onnxPath string) (text string, err error) {
 	err = withCompiler(nil, func(c native.RawCompiler) error {
 		var failure uintptr
@@ -282,7 +286,7 @@ func Show(onnxPath string) (text string, err error) {
 }
 
 // IOStatistics returns the number of inputs and outputs of an ONNX file for each type and shape, one line each. A
-// variable dimension has its name, or ? if it has none. Since 1.0.
+// variable dimension has its name, or ? if it has none. Errors: as [Show]. Since 1.0.
 func IOStatistics(onnxPath string) (text string, err error) {
 	err = withCompiler(nil, func(c native.RawCompiler) error {
 		var failure uintptr
@@ -292,9 +296,9 @@ func IOStatistics(onnxPath string) (text string, err error) {
 	return text, err
 }
 
-// FuseModels writes several ONNX models as one. Compiling it is equivalent to [FuseExecutables]. Errors:
-// InvalidArgument (none, one that is fused, or two versions of another domain), Unimplemented (opsets that cannot be
-// converted to one), and those of reading and writing ONNX. Since 1.0.
+// FuseModels writes several ONNX models as one. Compiling the result is equivalent to [FuseExecutables]. Errors:
+// InvalidArgument (no models, a model that is fused, or two versions of a domain other than that of ONNX),
+// Unimplemented (opsets that cannot be converted to one), and those of reading and writing ONNX. Since 1.0.
 func FuseModels(onnxPaths []string, outPath string) (refused error) {
 	defer refuse(&refused)
 	models := native.NewRawOpenOptions()
@@ -312,7 +316,7 @@ func ListPasses() (string, error) {
 	return native.TakeText(text), check(failure)
 }
 
-// ListOps returns the supported operators, one per line.
+// ListOps returns the supported operators with their opsets, one per line.
 func ListOps() (string, error) {
 	var failure uintptr
 	text := native.RawCompilerList_ops(&failure)
@@ -320,7 +324,9 @@ func ListOps() (string, error) {
 }
 
 // LoadPlugin loads a library with operators, passes, patterns and transforms (docs/plugins.md), for all compilers and
-// runners of the process. Its code is executed. A second call has no effect. Since 1.0.
+// runners of the process. Its code is executed. Loading it again has no effect. Errors: NotFound (no such file),
+// FailedPrecondition (not a plug-in, or one for another version), AlreadyExists (a name is in use), and those of its
+// init. Since 1.0.
 func LoadPlugin(path string) (refused error) {
 	defer refuse(&refused)
 	return check(native.RawCompilerLoad_plugin(path))
@@ -333,7 +339,7 @@ func ListPlugins() (string, error) {
 	return native.TakeText(text), check(failure)
 }
 
-// ListOptions returns all options by name as JSON. Since 1.0.
+// ListOptions returns the options by name (CompileOptions.Options) as a JSON object. Since 1.0.
 func ListOptions() (string, error) {
 	var failure uintptr
 	text := native.RawCompilerList_options(&failure)

@@ -8,14 +8,15 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// DeviceManager finds emulated IPUs. All managers have the same ones.
+// DeviceManager finds emulated IPUs. All managers of a process find the same IPUs.
 type DeviceManager struct {
 	h       *handle[native.RawDeviceManager]
 	count   int
 	version string
 }
 
-// NewDeviceManager returns a manager of deviceCount devices; 0: POPRT_DEVICES from the environment, or 16384.
+// NewDeviceManager returns a manager of deviceCount devices; 0: POPRT_DEVICES from the environment, or 16384. Errors:
+// InvalidArgument.
 func NewDeviceManager(deviceCount int) (*DeviceManager, error) {
 	return NewDeviceManagerWith(DeviceManagerOptions{DeviceCount: deviceCount})
 }
@@ -42,10 +43,10 @@ func NewDeviceManagerWith(options DeviceManagerOptions) (_ *DeviceManager, refus
 // Close is optional; devices remain valid.
 func (m *DeviceManager) Close() error { return m.h.Close() }
 
-// DeviceCount includes busy devices.
+// DeviceCount returns the number of visible devices, including busy ones.
 func (m *DeviceManager) DeviceCount() int { return m.count }
 
-// DeviceIDs returns the ids in ascending order, including busy devices.
+// DeviceIDs returns the ids of the visible devices in ascending order, including busy ones; nil if m is closed.
 func (m *DeviceManager) DeviceIDs() []int64 {
 	raw, err := m.h.acquire()
 	if err != nil {
@@ -79,7 +80,7 @@ func (m *DeviceManager) SpecificDevice(id int64) (*Device, error) {
 // DeviceRequest contains the requirements of [DeviceManager.Acquire]. The zero value accepts any free device.
 type DeviceRequest struct {
 	NumIPUs       int64       // 0: 1, or the number that the executable needs
-	MinTiles      int64       // of each IPU
+	MinTiles      int64       // the least number of tiles of each IPU
 	IPUVersion    int         // 0: any; 21 is a C600 IPU
 	RemoteBuffers bool        // whether remote buffers are needed
 	Executable    *Executable // the executable that the device must fit; nil: any
@@ -95,8 +96,8 @@ const (
 	waitForever     = 2
 )
 
-// Acquire acquires a requested device. Errors: NotFound (no device can ever be suitable), Unavailable (the suitable
-// devices are busy), InvalidArgument (the request).
+// Acquire acquires a device that meets the request. Errors: NotFound (no visible device can ever be suitable),
+// Unavailable (the suitable devices are busy), InvalidArgument (the request).
 func (m *DeviceManager) Acquire(request DeviceRequest) (*Device, error) {
 	if request.IPUVersion < math.MinInt32 || request.IPUVersion > math.MaxInt32 {
 		return nil, invalid(fmt.Sprintf("there is no IPU version %d", request.IPUVersion))
@@ -171,7 +172,8 @@ func (m *DeviceManager) get(call func(native.RawDeviceManager, *uintptr) native.
 		device.Tiles_per_ipu(), device.Is_ipu_model()}, nil
 }
 
-// Device is an emulated IPU. It is busy until it is closed, and while a runner is on it.
+// Device is an acquired device of one or several emulated IPUs. It is busy until it is closed, and while a runner or
+// session is on it, except that an IPU model is never busy.
 type Device struct {
 	h          *handle[native.RawDevice]
 	id         int64
@@ -184,7 +186,7 @@ type Device struct {
 // ID is the device's number from 0, which is that of its first IPU; -1 for an IPU model.
 func (d *Device) ID() int64 { return d.id }
 
-// IPUVersion is 21 for "ipu21".
+// IPUVersion is the version of the IPUs: 21 for "ipu21".
 func (d *Device) IPUVersion() int { return d.ipuVersion }
 
 // NumIPUs is the number of IPUs, 1 or more.
@@ -196,5 +198,5 @@ func (d *Device) TilesPerIPU() int64 { return d.tiles }
 // IsIPUModel is false for the emulated IPUs of the process.
 func (d *Device) IsIPUModel() bool { return d.ipuModel }
 
-// Close releases the device.
+// Close releases the device; a runner or session on it keeps it until that is closed.
 func (d *Device) Close() error { return d.h.Close() }

@@ -51,7 +51,7 @@ type Error struct {
 type PopEFError int32
 
 const (
-	NotPopEF            PopEFError = 0 // another error
+	NotPopEF            PopEFError = 0 // not an error of a PopEF function
 	PopEFFileError      PopEFError = 1 // a file cannot be opened, read or written
 	PopEFFormatError    PopEFError = 2 // bytes that violate the format
 	PopEFVersionError   PopEFError = 3 // the file needs a newer library
@@ -63,8 +63,8 @@ const (
 func (e *Error) Error() string { return "poprt: " + e.Message }
 
 // Is reports whether the error has a [Code] or matches an error of the standard library: [context.Canceled],
-// [context.DeadlineExceeded], [fs.ErrExist], [fs.ErrPermission], and [fs.ErrNotExist] if a file or folder is missing. A
-// missing name, such as that of an input, is only [NotFound].
+// [context.DeadlineExceeded], [fs.ErrExist], [fs.ErrPermission], and [fs.ErrNotExist] if a file or folder is missing.
+// If another name is missing, such as that of an input, the error only matches [NotFound].
 func (e *Error) Is(target error) bool {
 	if c, ok := target.(Code); ok {
 		return c == e.Code

@@ -2,14 +2,15 @@ package poprt
 
 import "poprt.example.org/bindings/go/internal/native"
 
-// Estimate is the estimated cost of a model on a real IPU: cycles, memory of the tiles, and whether it fits. It reads no
-// value of a tensor and measures nothing. It does not change. Since 1.0.
+// Estimate is the estimated cost of a model on a real IPU: cycles, memory of the tiles, and whether the model fits. The
+// estimation reads no value of a tensor and measures nothing. An Estimate does not change. Since 1.0.
 type Estimate struct {
 	h *handle[native.RawEstimate]
 }
 
-// EstimateModel estimates an ONNX model with the options of a compilation. The chip is that of the options by name
-// estimate_target, else ipu_version, else c600. A model that does not fit is no error. Errors: as [Compile]. Since 1.0.
+// EstimateModel estimates an ONNX model with the options of a compilation. The chip is that of the option by name
+// estimate_target, else of ipu_version, else c600. A model that does not fit is no error. Errors: as [Compile]. Since
+// 1.0.
 func EstimateModel(onnxPath string, options *CompileOptions) (e *Estimate, err error) {
 	err = withCompiler(options, func(c native.RawCompiler) error {
 		var failure uintptr

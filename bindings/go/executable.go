@@ -58,9 +58,10 @@ func OpenFiles(paths []string, options OpenOptions) (_ *Executable, refused erro
 
 // FuseExecutables makes one executable of several: inputs and outputs of the first are called graph0/NAME, of the
 // second graph1/NAME and so on. Equal weights are stored once. A [Runner] selects the model by the names of a request.
-// Errors: InvalidArgument (none, too many, or one that is fused, has several shapes, replicas, a feed or another number
-// of batches per step), FailedPrecondition (one has no shape that was compiled ahead), Unimplemented (several IPUs with
-// load or save programs), ResourceExhausted. Since 1.0.
+// Errors: InvalidArgument (none, more than 1024, or one that is fused, has several shapes, replicas in the program, a
+// feed, or another number of batches per step than the first), FailedPrecondition (one has no shape that was compiled
+// ahead), Unimplemented (one is for several IPUs, and another one has load or save programs), ResourceExhausted.
+// Since 1.0.
 func FuseExecutables(executables []*Executable) (*Executable, error) {
 	list := native.NewRawExecutables()
 	defer native.DeleteRawExecutables(list)
@@ -76,8 +77,8 @@ func FuseExecutables(executables []*Executable) (*Executable, error) {
 	return newExecutable(native.RawExecutableFuse(list, &failure), failure)
 }
 
-// OpenModel opens a model that was assembled from PopEF files. The model and its reader may be closed. The option
-// Executable is ignored. Since 1.0.
+// OpenModel opens a model that was assembled from PopEF files. The model and its reader may be closed afterwards. The
+// option Executable is ignored. Errors: as [OpenFiles]. Since 1.0.
 func OpenModel(model *PopEFModel, options OpenOptions) (*Executable, error) {
 	raw, err := model.h.acquire()
 	if err != nil {
@@ -91,8 +92,8 @@ func OpenModel(model *PopEFModel, options OpenOptions) (*Executable, error) {
 	return newExecutable(native.RawExecutableOpen_model(raw, o, &failure), failure)
 }
 
-// PopEFModel returns the blobs: metadata, executable, data, opaque blobs. They are a copy if the executable came from
-// the compiler, and outlive it. Since 1.0.
+// PopEFModel returns the blobs: metadata, executable, data, opaque blobs. They outlive the executable, and are a copy
+// if it came from the compiler. Since 1.0.
 func (e *Executable) PopEFModel() (*PopEFModel, error) {
 	raw, err := e.h.acquire()
 	if err != nil {
@@ -124,7 +125,7 @@ func address(data []byte) (int64, any) {
 	return int64(uintptr(unsafe.Pointer(&data[0]))), &data[0]
 }
 
-// Close is optional; its runners continue to work.
+// Close is optional; runners and sessions of the executable continue to work.
 func (e *Executable) Close() error { return e.h.Close() }
 
 // Inputs returns the inputs in the model's order.
@@ -149,7 +150,7 @@ func (e *Executable) String() string {
 // Name returns the name of the model.
 func (e *Executable) Name() string { return e.name }
 
-// Bytes returns the bytes of a PopEF file; see [OpenBytes].
+// Bytes returns the executable as the bytes of a PopEF file, which [OpenBytes] opens.
 func (e *Executable) Bytes() ([]byte, error) {
 	raw, err := e.h.acquire()
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// GeneratorOptions are the options of [NewGenerator]; zero means the default. Since 1.0.
+// GeneratorOptions are the options of [NewGenerator]; zero means the default. With ReusePrefixes, logits may differ in
+// the last bits. Since 1.0.
 type GeneratorOptions struct {
 	MaxLength     int64 // the most tokens of a text, including its prompt; 0: the context of the model, at most 2048
 	Slots         int64 // sequences that one step computes together; 0: 1
@@ -20,7 +21,8 @@ type GeneratorOptions struct {
 	EncoderLength int64 // the most tokens of the input of an encoder; 0: the context of the model, at most 512
 	// Recurrent states that are not found by their names: "past=present,...", with "%d" for a number.
 	States string
-	// How caches of keys and values are stored: "int8" in 8 bits; "": in the precision of the model.
+	// How caches of keys and values are stored: "int8": in 8 bits, so that results differ slightly; "": in the precision
+	// of the model.
 	CachePrecision string
 }
 
@@ -54,8 +56,8 @@ func NewGenerator(path string, options *GeneratorOptions) (_ *Generator, refused
 	return &Generator{newHandle(raw, native.DeleteRawGenerator)}, nil
 }
 
-// NewSequence makes a text that has not started and begins with the prompt. It keeps the generator alive. Errors:
-// InvalidArgument (a token is outside of the vocabulary). Since 1.0.
+// NewSequence makes a text that has not started and begins with the prompt. A sequence keeps its generator alive.
+// Errors: InvalidArgument (a token is outside of the vocabulary). Since 1.0.
 func (g *Generator) NewSequence(prompt ...int64) (*Sequence, error) {
 	raw, err := g.h.acquire()
 	if err != nil {
@@ -117,7 +119,8 @@ func (g *Generator) Save(path string) error {
 
 // </functions:generator>
 
-// Sequence is one text of a [Generator]. One goroutine at a time uses it, except Cancel. Since 1.0.
+// Sequence is one text of a [Generator]. One goroutine at a time uses it, except that any goroutine may call Cancel and
+// Close. Since 1.0.
 type Sequence struct {
 	h        *handle[native.RawSequence]
 	started  atomic.Bool
@@ -182,9 +185,9 @@ func await[V any](s *Sequence, timeoutNs int64, poll func(native.RawSequence) (V
 	}
 }
 
-// Start starts the text. It waits until a slot is free. Errors: InvalidArgument (the prompt is empty, the encoder has
-// no input, or options exclude each other); OutOfRange (the prompt has as many tokens as a text may have, or the input
-// of the encoder is too long); FailedPrecondition (the sequence has started). Since 1.0.
+// Start starts the text, which waits until a slot is free; the call does not wait. Errors: InvalidArgument (the prompt
+// is empty, the encoder has no input, or options exclude each other); OutOfRange (the prompt has as many tokens as a
+// text may have, or the input of the encoder is too long); FailedPrecondition (the sequence has started). Since 1.0.
 func (s *Sequence) Start() error {
 	err := callOf(s.h, native.RawSequence.Start)
 	if err == nil {

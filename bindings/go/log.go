@@ -32,11 +32,11 @@ func (l LogLevel) String() string {
 }
 
 // OnLog passes the library's messages, one line each without time, to receive instead of stderr, until stop is called.
-// It is called on a separate goroutine, in the order of the messages, and may call the library. A panic in it is
-// written to stderr, and it still receives later messages. If there are several receivers, each gets every message. A
-// receiver that is 10 000 messages late loses some and is notified.
+// OnLog calls receive on a separate goroutine, in the order of the messages, and receive may call the library. A panic
+// in receive is written to stderr, and receive still gets later messages. If there are several receivers, each gets
+// every message. A receiver that is 10 000 messages late loses some, and a warning reports it.
 //
-// Stop waits until earlier messages are delivered; in receive it must be called as go stop(). Since 1.0.
+// stop waits until earlier messages are delivered, so receive must call it as go stop(). Since 1.0.
 func OnLog(receive func(level LogLevel, message string)) (stop func()) {
 	raw := native.NewRawLog()
 	over := make(chan struct{})

@@ -9,8 +9,8 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// PassCall is a pass with its arguments by name: a flag is "True", names are separated by commas, words by line feeds.
-// Since 1.0.
+// PassCall is a pass with its arguments by name: a flag is "True" or "False", a number its digits; names are separated
+// by commas, words by line feeds. Since 1.0.
 type PassCall struct {
 	Name      string
 	Arguments map[string]string
@@ -49,13 +49,15 @@ func withPasses(calls []PassCall, options PassOptions, use func(native.RawPasses
 	return use(raw)
 }
 
-// CheckPasses checks names and arguments of passes without a model. Since 1.0.
+// CheckPasses checks names and arguments of passes without a model. Errors: NotFound (a pass), InvalidArgument (an
+// argument). Since 1.0.
 func CheckPasses(calls []PassCall) error {
 	return withPasses(calls, PassOptions{}, func(raw native.RawPasses) error { return check(raw.Check()) })
 }
 
-// ApplyPasses runs passes on the bytes of an ONNX model and returns the bytes of the result. The output of inspecting
-// passes is printed. Since 1.0.
+// ApplyPasses runs passes on the bytes of an ONNX model and returns the bytes of the result. The output of passes that
+// inspect the model is written to the standard output. Errors: those of [CheckPasses], of a pass, and of the import of
+// the model. Since 1.0.
 func ApplyPasses(onnx []byte, calls []PassCall, options PassOptions) (made []byte, err error) {
 	address, keep := address(onnx)
 	defer runtime.KeepAlive(keep)
@@ -73,7 +75,8 @@ func ApplyPasses(onnx []byte, calls []PassCall, options PassOptions) (made []byt
 	return made, err
 }
 
-// SortPasses returns the names in a valid order, with the passes that must run before them. Since 1.0.
+// SortPasses returns the names in a valid order, with the passes that must run before them. Errors: NotFound (a pass),
+// FailedPrecondition (they exclude each other). Since 1.0.
 func SortPasses(names ...string) (sorted []string, err error) {
 	calls := make([]PassCall, len(names))
 	for i, name := range names {
@@ -88,7 +91,7 @@ func SortPasses(names ...string) (sorted []string, err error) {
 	return sorted, err
 }
 
-// ListPassesJSON returns all passes with their descriptions. Since 1.0.
+// ListPassesJSON returns all passes with their descriptions, as a JSON array. Since 1.0.
 func ListPassesJSON() (string, error) {
 	var failure uintptr
 	text := native.RawPassesList_json(&failure)

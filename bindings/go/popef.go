@@ -45,7 +45,7 @@ func OpenPopEF(paths ...string) (_ *PopEF, refused error) {
 }
 
 // OpenPopEFAt finds the blobs of PopEF data in the first size bytes of source, which must not change. Headers are read
-// now, and payloads on request. Errors: those of source, DataLoss, FailedPrecondition. Since 1.0.
+// now, and payloads on request. Errors: those of source, DataLoss, FailedPrecondition (as [OpenPopEF]). Since 1.0.
 func OpenPopEFAt(source io.ReaderAt, size int64) (*PopEF, error) {
 	var err uintptr
 	raw := native.NewRawPopefReader(&err)
@@ -82,7 +82,7 @@ func sourceError(source *native.Source, err error) error {
 	return err
 }
 
-// Close is optional. Blobs cannot be read afterwards.
+// Close is optional. The blobs of p cannot be read afterwards; those of its models can.
 func (p *PopEF) Close() error { return p.h.Close() }
 
 // Blob is a blob of a PopEF file, or the description of a blob for [PopEFWriter.Begin].
@@ -136,7 +136,8 @@ func blobs[T interface {
 	return list, nil
 }
 
-// ReadAt is [io.ReaderAt] over the payload: [io.NewSectionReader] makes a reader of it.
+// ReadAt is [io.ReaderAt] over the payload; [io.NewSectionReader] makes an [io.Reader] of a blob. Errors: ErrClosed,
+// InvalidArgument (a negative offset, a blob of no file), and those of [Blob.Map].
 func (b Blob) ReadAt(data []byte, offset int64) (int, error) {
 	if offset < 0 {
 		return 0, invalid(fmt.Sprintf("offset is %d", offset))
@@ -193,8 +194,8 @@ func (b Blob) Map() (*Mapping, error) {
 	return &Mapping{newHandle(raw, native.DeleteRawPopefPayload), native.View(raw.Address(), raw.Bytes())}, nil
 }
 
-// Bytes are read-only: writing to them ends the program. They are invalid after m is closed or no longer reachable, so
-// close m, or call [runtime.KeepAlive], after their last use. Nil if m is closed.
+// Bytes are read-only: writing to them may end the program. They are invalid after m is closed or no longer reachable,
+// so close m, or call [runtime.KeepAlive], after their last use. Nil if m is closed.
 func (m *Mapping) Bytes() []byte {
 	if m.h.hold() != nil {
 		return nil
@@ -206,14 +207,14 @@ func (m *Mapping) Bytes() []byte {
 // Close is optional; see [Mapping.Bytes].
 func (m *Mapping) Close() error { return m.h.Close() }
 
-// Data reads the whole payload.
+// Data reads the whole payload. Errors: as [Blob.ReadAt].
 func (b Blob) Data() ([]byte, error) {
 	data := make([]byte, b.Bytes)
 	_, err := b.ReadAt(data, 0)
 	return data, err
 }
 
-// Model returns an executable with all blobs that belong to it; "": the only one. p may be closed. Errors:
+// Model returns an executable with all blobs that belong to it; "": the only one. p may be closed afterwards. Errors:
 // FailedPrecondition (no such executable, several and no name, no metadata for it or more than one), DataLoss (data
 // that does not fit its anchor).
 func (p *PopEF) Model(executable string) (_ *PopEFModel, refused error) {
@@ -297,5 +298,5 @@ func newPopEFModel(raw native.RawPopefModel, source *native.Source) (*PopEFModel
 // Blobs returns the blobs of a type: one executable, at most one tensor or feed for each anchor, opaque blobs.
 func (m *PopEFModel) Blobs(kind BlobType) ([]Blob, error) { return blobs(m.h, m.source, kind) }
 
-// Close is optional. Its blobs cannot be read afterwards.
+// Close is optional. The blobs of m cannot be read afterwards.
 func (m *PopEFModel) Close() error { return m.h.Close() }

@@ -10,8 +10,9 @@ import (
 )
 
 // PopEFWriter writes a PopEF file blob by blob. Begin describes the bytes that are written next. Beginning the next
-// blob finishes the last one, and Finish the file. Without it, an existing file keeps or regains its contents. If a
-// blob cannot be finished (wrong size, full disk), the writer has failed, and other calls return FailedPrecondition.
+// blob finishes the last one, and Finish finishes the file. Without Finish, an existing file keeps or regains its
+// contents. If a blob cannot be finished (wrong size, full disk), the writer has failed, and other calls return
+// FailedPrecondition.
 type PopEFWriter struct {
 	mutex sync.Mutex // only one thread at a time may use the library's writer
 	h     *handle[*rawPopEFWriter]
@@ -172,7 +173,8 @@ func (w *PopEFWriter) BeginFeeds(feeds ...Blob) error {
 	})
 }
 
-// Feed appends to one of the feeds that BeginFeeds has begun. Errors: those of Write, InvalidArgument (no such feed).
+// Feed returns a writer that appends to one of the feeds that BeginFeeds has begun. Its errors: those of
+// [PopEFWriter.Write], InvalidArgument (no such feed).
 func (w *PopEFWriter) Feed(index int) io.Writer { return feedWriter{w, index} }
 
 type feedWriter struct {
@@ -202,7 +204,7 @@ func (w *PopEFWriter) write(feed int, data []byte) (int, error) {
 }
 
 // Finish finishes the last blob and the file, and makes the file visible. A second call has no effect. Errors:
-// InvalidArgument (the last blob is incomplete), FailedPrecondition (it has failed before), ResourceExhausted.
+// InvalidArgument (the last blob is incomplete), FailedPrecondition (the writer has failed before), ResourceExhausted.
 func (w *PopEFWriter) Finish() error {
 	return w.use(func(raw *rawPopEFWriter) error { return check(raw.file.Close()) })
 }

@@ -2,7 +2,7 @@
 //
 // Objects with a Close method may be closed at any time and in any order, also while another goroutine uses them. An
 // object that is not closed is released when it is no longer reachable. Methods may be called by any number of
-// goroutines, except those of [Sequence] and [LightRunner].
+// goroutines, except [Binding.Replica], those of [LightRunner], and those of [Sequence] other than Cancel and Close.
 //
 // The package needs libpoprt and its pkg-config file at build time, and cgo.
 package poprt
@@ -25,8 +25,8 @@ func init() {
 // Version returns the version of the loaded library.
 func Version() string { return native.Raw_version_string() }
 
-// SetLogLevel sets TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF. Messages go to stderr, or to the receivers of
-// [OnLog].
+// SetLogLevel sets TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF, in upper or lower case. Messages go to stderr,
+// or to the receivers of [OnLog]. Errors: InvalidArgument (another name).
 func SetLogLevel(level string) (err error) {
 	defer refuse(&err)
 	return check(native.Raw_set_log_level(level))
@@ -48,7 +48,8 @@ const (
 	Verify                        // whether the checksums of all blobs are right, in one line
 )
 
-// DumpPopEF describes a PopEF file.
+// DumpPopEF describes a PopEF file. Errors: NotFound, PermissionDenied, DataLoss (a damaged file or, with [Verify], a
+// checksum that differs), InvalidArgument (the format).
 func DumpPopEF(path string, format DumpFormat) (_ string, refused error) {
 	defer refuse(&refused)
 	var err uintptr
@@ -56,14 +57,15 @@ func DumpPopEF(path string, format DumpFormat) (_ string, refused error) {
 	return native.TakeText(text), check(err)
 }
 
-// ExportTensor writes the data of a tensor blob to a NumPy file. executable is the model of the data; "": any. Errors:
-// NotFound.
+// ExportTensor writes the data of a tensor blob to a NumPy .npy file, completely or not at all. executable is the model
+// of the data; "": any. If several blobs have the name, the last one is exported. Errors: NotFound (the file or the
+// blob), and as [DumpPopEF].
 func ExportTensor(path, name, executable, npyPath string) (refused error) {
 	defer refuse(&refused)
 	return check(native.Raw_popef_export_tensor(path, name, executable, npyPath))
 }
 
-// ExportFeed writes the data of a feed blob. The first dimension of the array is the number of its tensors.
+// ExportFeed is [ExportTensor] for a feed blob. The first dimension of the array is the number of tensors of the feed.
 func ExportFeed(path, name, executable, npyPath string) (refused error) {
 	defer refuse(&refused)
 	return check(native.Raw_popef_export_feed(path, name, executable, npyPath))
@@ -74,8 +76,8 @@ type handle[T any] struct {
 	mutex sync.Mutex
 	raw   T
 	free  func(T)
-	// interrupt ends the waiting of running calls when the object is closed, and they return ErrClosed; nil: no call
-	// waits without end.
+	// interrupt ends the waiting of running calls when the object is closed, and they return ErrClosed. Nil: running
+	// calls are not interrupted.
 	interrupt func(T)
 	users     int
 	closed    bool
@@ -118,7 +120,7 @@ func (h *handle[T]) release() {
 	}
 }
 
-// Close never waits: a running call keeps the object until it returns. A second call has no effect.
+// Close does not wait for a running call, which keeps the object until it returns. A second Close has no effect.
 func (h *handle[T]) Close() error {
 	if h == nil {
 		return nil

@@ -20,8 +20,9 @@ type QueueOptions struct {
 	UserAnchors AnchorPredicate // selects the anchors with a queue; nil: those that the caller must serve
 }
 
-// QueueManager contains the queues of a session, one for each anchor that the caller serves. They are closed when the
-// session is closed or creates others, and all methods then return ErrClosed.
+// QueueManager contains the queues of a session, one for each anchor that QueueOptions.UserAnchors selects. The queues
+// are closed when the session is closed or creates another QueueManager; methods that return an error then return
+// ErrClosed.
 type QueueManager struct {
 	session *Session
 	h       *handle[native.RawQueueManager]
@@ -30,9 +31,9 @@ type QueueManager struct {
 	closed  bool
 }
 
-// NewQueueManager creates a queue for each anchor that the caller serves. Earlier queues are closed: their waiting
-// elements are cancelled, and so is a run that waits for them. If an option is wrong, they stay open. Errors:
-// InvalidArgument (an option).
+// NewQueueManager creates a queue for each anchor that QueueOptions.UserAnchors selects. Earlier queues are closed:
+// their waiting elements are cancelled, and so is a run that waits for them. If an option is wrong, earlier queues stay
+// open. Errors: InvalidArgument (an option).
 func (s *Session) NewQueueManager(options *QueueOptions) (*QueueManager, error) {
 	if options == nil {
 		options = &QueueOptions{}
@@ -175,7 +176,7 @@ func (m *QueueManager) queue(key, name string, input bool) (*Queue, error) {
 	return m.queues[key], nil
 }
 
-// FlushAll cancels every waiting element; the queues stay in use.
+// FlushAll cancels every waiting element, except for memory that the device is using; the queues stay in use.
 func (m *QueueManager) FlushAll() error {
 	return m.call(func(raw native.RawQueueManager) uintptr {
 		raw.Flush_all()
@@ -191,7 +192,7 @@ func (m *QueueManager) DisconnectAll() error {
 	})
 }
 
-// Queue contains slices that a session reads or writes for one anchor. Goroutines wait for each other.
+// Queue contains slices that a session reads or writes for one anchor. Goroutines that enqueue wait for each other.
 type Queue struct {
 	manager *QueueManager
 	h       *handle[native.RawQueue]
@@ -230,8 +231,8 @@ func (q *Queue) call(what func(native.RawQueue) uintptr) error {
 	})
 }
 
-// Queued is an element of a queue. Error is set when it arrives on Done: nil if its memory was consumed or filled,
-// Cancelled if it was discarded.
+// Queued is an element of a queue. Error is set when the element arrives on Done: nil if its memory was consumed or
+// filled, Cancelled if the element was discarded, or another error of [Queue.Enqueue].
 type Queued struct {
 	Error error
 	Done  chan *Queued
@@ -244,7 +245,8 @@ type Queued struct {
 // is used in place and kept alive. Enqueue waits while the queue is full. The element arrives on done when its memory
 // is free again, also if it could not be enqueued: InvalidArgument (another type or shape, an empty slice), Cancelled
 // (disconnected, or full while the session was stopped), ErrClosed. The goroutine that runs programs, flushes or closes
-// sends it, so done must have capacity. A nil done is replaced by a new channel.
+// sends the element, and waits while done is full, so done needs capacity for all elements that are not received yet. A
+// nil done is replaced by a new channel.
 func (q *Queue) Enqueue(memory Tensor, done chan *Queued) *Queued {
 	if done == nil {
 		done = make(chan *Queued, 1)

@@ -53,8 +53,9 @@ func Shaped[T Element](name string, slice []T, shape ...int64) Tensor {
 	return t
 }
 
-// Run runs the model into new memory for as many rows as the inputs have. If there is an output NAME:shape, output NAME
-// only contains the real part. Shapes of [Shaped] tensors are checked. Errors: as [Runner.Execute]. Since 1.0.
+// Run runs the model into new memory for as many rows as the inputs have. If there is an output NAME:shape, and the
+// request is one batch, output NAME only contains the real part, and NAME:shape is left out. Shapes of [Shaped] tensors
+// are checked. Errors: as [Runner.Execute], and ResourceExhausted. Since 1.0.
 func (r *Runner) Run(inputs ...Tensor) (_ map[string]*Output, refused error) {
 	defer refuse(&refused)
 	raw, err := r.h.acquire()
@@ -145,9 +146,13 @@ func copyOutputs(made native.RawOutputs) map[string]*Output {
 }
 
 // Load opens a PopEF file, or compiles an ONNX model with the options. The result is stored in CachePath, else
-// POPXL_CACHE_DIR or POPART_CACHE_DIR, else ~/.cache/poprt, and later calls use it. Options of a compilation have no
-// effect on a PopEF file, and a warning in the log names those that are given. Errors: as [Open] and [Compile].
-// Since 1.0.
+// POPXL_CACHE_DIR or POPART_CACHE_DIR, else poprt in XDG_CACHE_HOME or ~/.cache, and later calls use it. If the model
+// has variable dimensions, its shapes are compiled when a runner gets requests; then dimensions of anchors are -1
+// unless the options fix them. On a PopEF file, only option custom_library_so_paths acts, and a warning in the log
+// names the other options that only a compilation uses. If Shapes is "on_demand", the source in the file (EmbedSource)
+// is compiled at other shapes, and only CachePath, Load, custom_library_so_paths and Progress may be given. Errors: as
+// [Open] and [Compile]; FailedPrecondition if a PopEF file without a source, or one of several shapes, should be
+// compiled. Since 1.0.
 func Load(path string, options *CompileOptions) (e *Executable, err error) {
 	err = withOptions(options, func(o native.RawCompileOptions) error {
 		var failure uintptr
@@ -168,7 +173,7 @@ func LoadRunner(path string, compile *CompileOptions, options *RunnerOptions) (*
 }
 
 // Metadata returns the metadata of the ONNX model: producer_name, producer_version, domain, model_version, doc_string,
-// graph_name, graph.doc_string, and its metadata_props as prop.KEY. Since 1.0.
+// graph_name, graph.doc_string, and its metadata_props as prop.KEY. The map only has entries that exist. Since 1.0.
 func (e *Executable) Metadata() map[string]string {
 	metadata := map[string]string{}
 	raw, err := e.h.acquire()

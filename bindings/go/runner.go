@@ -287,7 +287,7 @@ func number(on bool) int {
 	return 0
 }
 
-// WarmUpShapes is [Runner.WarmUp] with the shapes of the inputs by name, in any number of sets. Since 1.0.
+// WarmUpShapes is [Runner.WarmUp] for each of the sets, which contain the shapes of inputs by name. Since 1.0.
 func (r *Runner) WarmUpShapes(sets ...map[string][]int64) error {
 	if err := r.h.hold(); err != nil {
 		return err
@@ -313,7 +313,7 @@ func (r *Runner) WarmUpShapes(sets ...map[string][]int64) error {
 	return nil
 }
 
-// Close releases the device after the runs in flight.
+// Close releases the device when the submitted runs are complete.
 func (r *Runner) Close() error { return r.h.Close() }
 
 // String describes the model.
@@ -322,7 +322,8 @@ func (r *Runner) String() string { return "runner: " + described(r.inputs, r.out
 // Inputs returns the inputs in the model's order.
 func (r *Runner) Inputs() []Anchor { return r.inputs }
 
-// InputHasData reports whether the executable contains that input, so that runs omit it. Since 1.0.
+// InputHasData reports whether the executable contains that input or the input is frozen, so that runs omit it.
+// Since 1.0.
 func (r *Runner) InputHasData(index int) bool { return r.hasData[index] }
 
 // Outputs returns the outputs in the model's order.
@@ -378,7 +379,8 @@ func (r *Runner) Stop() error { return callVoidOf(r.h, native.RawRunner.Stop) }
 func (r *Runner) Counters() (RunnerCounters, error) { return r.ReplicaCounters(-1) }
 
 // ReplicaCounters returns the counters of one replica, from 0 to RunnerCounters.Replicas - 1; -1: all together. Errors:
-// NotFound (no such replica), Unimplemented (of a pack runner). Since 1.0.
+// NotFound (no such replica), Unimplemented (a replica of a pack runner), InvalidArgument (a number below -1).
+// Since 1.0.
 func (r *Runner) ReplicaCounters(replica int) (RunnerCounters, error) {
 	raw, err := r.h.acquire()
 	if err != nil {
@@ -395,8 +397,9 @@ func (r *Runner) ReplicaCounters(replica int) (RunnerCounters, error) {
 }
 
 // Execute runs the model once. The outputs' slices are written when it returns. Slices are used in place. Errors:
-// NotFound (a name), InvalidArgument (missing, given twice, another type, size or, of [Shaped], shape), Cancelled
-// (stopped), and those of the device: Aborted, Unavailable, Internal, Unknown, FailedPrecondition.
+// NotFound (no anchor has the name or index), InvalidArgument (a tensor that is missing, given twice, or of another
+// type, size or, of [Shaped], shape), Cancelled (stopped), and those of the device: Aborted, Unavailable, Internal,
+// Unknown, FailedPrecondition.
 func (r *Runner) Execute(inputs, outputs []Tensor) error {
 	b, err := r.Bind(inputs, outputs)
 	if err != nil {
@@ -415,7 +418,8 @@ func (r *Runner) ExecuteContext(ctx context.Context, inputs, outputs []Tensor) e
 }
 
 // Bind checks names and types once for any number of runs; each run compares sizes and shapes. The binding keeps the
-// slices alive. Do not run it twice at the same time, because both runs would write the same memory.
+// slices alive. Do not run it twice at the same time, because both runs would write the same memory. Errors: NotFound
+// (no anchor has the name or index), InvalidArgument (another type).
 func (r *Runner) Bind(inputs, outputs []Tensor) (*Binding, error) {
 	if r.h == nil { // it was never created and has no anchors
 		return nil, ErrClosed
@@ -472,8 +476,8 @@ type Binding struct {
 	replica         int
 }
 
-// Replica sets the replica, counted from 0, whose state (caches) runs use. An unknown replica is an error of the run.
-// By default, any replica computes a run. Since 1.0.
+// Replica sets the replica, counted from 0, whose state (caches) runs use, and returns b. If the runner does not have
+// the replica, runs fail with NotFound. By default, any replica computes a run. Since 1.0.
 func (b *Binding) Replica(replica int) *Binding {
 	b.onReplica, b.replica = true, replica
 	return b
@@ -490,10 +494,11 @@ func (b *Binding) rawReplica() int64 {
 	return int64(b.replica)
 }
 
-// directRuns limits the number of goroutines that run on their own threads. Others wait in the queue without a thread.
+// directRuns limits the number of goroutines that run on their own threads, for all runners together. Others wait in
+// the queue without a thread.
 var directRuns = make(chan struct{}, 4)
 
-// Execute runs the model once.
+// Execute runs the model once. Errors: as [Runner.Execute].
 func (b *Binding) Execute() error {
 	if b.onReplica {
 		return b.executeQueued()
@@ -527,7 +532,7 @@ func (b *Binding) executeHere() error {
 	return check(failure)
 }
 
-// Call is a run submitted by [Runner.Go] or [Binding.Go]. Error is set when it arrives on Done.
+// Call is a run submitted by [Runner.Go] or [Binding.Go]. Error is set when the call arrives on Done.
 type Call struct {
 	Binding *Binding
 	Error   error
@@ -599,8 +604,8 @@ func (c *Call) complete() {
 
 // Go submits a run and returns immediately. Runs are computed in the order of submission. Runs beyond the queue
 // (RunnerOptions.QueueDepth) wait in a list without limit, so wait for results to limit their number. The call arrives
-// on done when the run is complete, also if it could not be submitted; done must have capacity. A nil done is replaced
-// by a new channel. Until then, the binding's memory is in use.
+// on done when the run is complete, or at once if it could not be submitted; until then, the binding's memory is in
+// use. done must have capacity. A nil done is replaced by a new channel.
 func (b *Binding) Go(done chan *Call) *Call { return b.GoWithin(0, done) }
 
 // GoWithin is Go with a limit: the run fails with DeadlineExceeded if it has not begun within the limit; 0: no limit.
@@ -658,8 +663,8 @@ func (c *Call) submit(call func(raw native.RawRunner, id int64, failure *uintptr
 	}
 }
 
-// Cancel ends a run that has not begun: its error is then Cancelled, and its memory is free. It returns false if the
-// run has begun or is complete.
+// Cancel ends a run that has not begun, and returns true: the error of the run is Cancelled, and its memory is free.
+// Cancel returns false if the run has begun or is complete.
 func (c *Call) Cancel() bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -671,7 +676,7 @@ func (c *Call) finish(err error) {
 	close(c.over)
 	select {
 	case c.Done <- c:
-	default: // the capacity of the channel is too small: other calls do not wait for it
+	default: // the channel is full: other calls do not wait until it has space
 		go func() { c.Done <- c }()
 	}
 }

@@ -22,7 +22,8 @@ const (
 	FirstFit                      // into the first row with space
 )
 
-// PackOptions are the options of [NewPackRunner].
+// PackOptions are the options of [NewPackRunner]. DynamicGroup need not name inputs that have the rows and positions of
+// the dynamic input.
 type PackOptions struct {
 	DynamicInput      string        // the input of variable length; "": as recorded in the model, the mask, or the first input
 	Timeout           time.Duration // from the first item of a pack until its submission, whole microseconds; must be set
@@ -75,7 +76,7 @@ type HostConcat struct {
 
 // NewHostConcatRunner takes the original inputs of a model with joined inputs, and joins them for each run. Without
 // concats, the configuration is that of the executable. Errors: NotFound (no such input, or no configuration in the
-// executable), InvalidArgument, and those of NewRunner.
+// executable), InvalidArgument, DataLoss (the configuration in the executable), and those of NewRunner.
 func NewHostConcatRunner(executable *Executable, concats []HostConcat, options *RunnerOptions) (_ *Runner, refused error) {
 	defer refuse(&refused)
 	o := native.NewRawHostConcats()
@@ -127,17 +128,18 @@ func NewLightRunner(executable *Executable, options *RunnerOptions) (*LightRunne
 // ModelInputs are all inputs, including those that the executable contains.
 func (r *LightRunner) ModelInputs() []Anchor { return r.modelInputs }
 
-// ModelInputHasData reports whether the executable contains that input. SetInput replaces it, and runs omit it.
+// ModelInputHasData reports whether the executable contains the value of that input. Runs then omit the input; SetInput
+// replaces the value.
 func (r *LightRunner) ModelInputHasData(index int) bool { return r.hasData[index] }
 
-// Reload acquires a device again after Stop; otherwise it has no effect. Errors: Unavailable.
+// Reload acquires a device again after Stop; otherwise it has no effect. Errors: those of NewRunner.
 func (r *LightRunner) Reload() error {
 	return callOf(r.h, native.RawRunner.Light_reload)
 }
 
 // SetInput copies new elements for an input that the executable contains. UpdateWeights makes runs use them. [Elements]
 // makes a tensor of a slice. Errors: NotFound, InvalidArgument (the type, the size or, of [Shaped], the shape),
-// FailedPrecondition (an input of runs).
+// FailedPrecondition (an input of runs, or the random seed).
 func (r *LightRunner) SetInput(name string, value Tensor) error {
 	for i, a := range r.modelInputs {
 		if a.Name != name || !r.hasData[i] {
@@ -153,7 +155,7 @@ func (r *LightRunner) SetInput(name string, value Tensor) error {
 	})
 }
 
-// UpdateWeights makes the next run use the new inputs.
+// UpdateWeights makes the next run use the values of SetInput.
 func (r *LightRunner) UpdateWeights() error {
 	return callOf(r.h, native.RawRunner.Light_update_weights)
 }

@@ -10,10 +10,10 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// InputHandler provides the data of one input of a session. Fetch waits for the next transfer and writes it. data is
-// only valid during the call, and [View] converts its type. An error ends the run, which returns it. Handlers are
-// called on the goroutine that runs programs and must not call the session, except [Session.Stop]. The run propagates a
-// panic.
+// InputHandler provides the data of one input of a session. Fetch waits for the next transfer and writes it to data,
+// which is only valid during the call; [View] converts its type. An error ends the run, which returns it, and the run
+// propagates a panic. Handlers are called on the goroutine that runs programs, except Interrupt and Invalidate, and
+// must not call the session, except [Session.Stop].
 //
 // A handler may also be a [Prefetcher], [Completer] or [Interrupter].
 type InputHandler interface {
@@ -42,7 +42,8 @@ type Prefetcher interface {
 	// Prefetch writes the next transfer if it is available; repeated calls write the same one until Complete. Otherwise it
 	// returns false, and Fetch will be called.
 	Prefetch(data []byte) bool
-	// Invalidate reports that the prefetched transfer is not used. It is called before the next transfer at the latest.
+	// Invalidate reports that the prefetched transfer is not used. It is called before the next transfer at the latest,
+	// also on a goroutine that unloads the session or replaces the handler.
 	Invalidate()
 }
 
@@ -51,13 +52,13 @@ type Completer interface {
 	Complete()
 }
 
-// Interrupter is a handler that may wait. Interrupt makes a waiting transfer return an error. It is called on any
-// goroutine.
+// Interrupter is a handler that may wait. Interrupt makes a waiting transfer return an error. It may be called on any
+// goroutine, such as the one that stops the session.
 type Interrupter interface {
 	Interrupt()
 }
 
-// View returns bytes as elements.
+// View returns memory as a slice of elements, without a copy.
 func View[T Element](data []byte) []T {
 	if len(data) == 0 {
 		return nil
@@ -65,8 +66,9 @@ func View[T Element](data []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&data[0])), len(data)/int(unsafe.Sizeof(*new(T))))
 }
 
-// AnchorPredicate selects the anchors that handlers or queues serve. Other inputs are zeros, and other outputs are
-// discarded. It is called once for each anchor while a session or its queues are created. Programs are PopEF's indices.
+// AnchorPredicate selects the anchors that handlers or queues serve. If it returns false, no queue is created for the
+// anchor or, if a session is created, an input is zeros and an output is discarded. It is called once for each anchor
+// while a session or its queues are created. programs are PopEF's indices.
 type AnchorPredicate func(name string, output bool, programs []uint32) bool
 
 // SessionOptions are the options of [NewSession]; the zero value, or nil, is the default.
@@ -127,7 +129,7 @@ func (o SessionOptions) fill(raw native.RawSessionOptions) {
 // Session is an executable on a device whose inputs and outputs use handlers or queues, and whose programs the caller
 // runs. A [Runner] is simpler. Any goroutine may use a session. Runs, loading and changes of handlers wait for each
 // other. A session that is not exclusive loses its device to the next one that binds it, and then fails with
-// FailedPrecondition until Reload.
+// FailedPrecondition until Reload or BindToDevice.
 type Session struct {
 	h                       *handle[native.RawSession]
 	userInputs, userOutputs []Anchor
@@ -198,7 +200,8 @@ func NewSession(executable *Executable, options *SessionOptions) (*Session, erro
 	return s, nil
 }
 
-// Close stops and frees the session: a running program ends with Cancelled first, and so do waiting elements of queues.
+// Close stops the session, so that a running program ends with Cancelled, and frees it. Waiting elements of its queues
+// end with Cancelled.
 func (s *Session) Close() error {
 	s.Stop()
 	return s.h.Close()
@@ -324,7 +327,8 @@ func (s *Session) Stop() error {
 	})
 }
 
-// SetInputHandler sets the handler of an input; nil removes it. Errors: NotFound.
+// SetInputHandler sets the handler of an input; nil removes it. Errors: NotFound, FailedPrecondition (the metadata has
+// no handle for the anchor).
 func (s *Session) SetInputHandler(name string, handler InputHandler) error {
 	if handler == nil {
 		return s.set("in "+name, nil, func(raw native.RawSession, _ int64) uintptr {
@@ -343,7 +347,7 @@ func (s *Session) SetInputHandler(name string, handler InputHandler) error {
 	})
 }
 
-// SetOutputHandler sets the handler of an output; nil removes it. Errors: NotFound.
+// SetOutputHandler sets the handler of an output; nil removes it. Errors: as SetInputHandler.
 func (s *Session) SetOutputHandler(name string, handler OutputHandler) error {
 	if handler == nil {
 		return s.set("out "+name, nil, func(raw native.RawSession, _ int64) uintptr {
@@ -385,7 +389,7 @@ type stream struct {
 }
 
 func (t *stream) Transfer(data []byte, prefetch bool) bool {
-	if t.pending { // its end was not reported because no call of the session was running
+	if t.pending { // the end of the prefetched transfer was not reported, because no call of the session was running
 		t.pending = false
 		t.session.guard(func() error { t.prefetcher.Invalidate(); return nil })
 	}
@@ -432,8 +436,8 @@ func (s *Session) RunMainPrograms() error {
 	return s.run(func(raw native.RawSession) uintptr { return raw.Run_main_programs() })
 }
 
-// RunMainProgramsContext is RunMainPrograms with a context. If it ends during the run, the session is stopped, and the
-// context's error is returned. Reload starts the session again.
+// RunMainProgramsContext is RunMainPrograms with a context. If the context ends during the run, the session is stopped,
+// and the context's error is returned. Reload or BindToDevice starts the session again.
 func (s *Session) RunMainProgramsContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -521,7 +525,8 @@ func (s *Session) UpdateWeights(name string, value Tensor) error {
 	})
 }
 
-// ReadWeights copies the value of an input that has data in the executable. Errors: as UpdateWeights.
+// ReadWeights copies the value of an input that has data in the executable into the slice of value. Errors: as
+// UpdateWeights.
 func (s *Session) ReadWeights(name string, value Tensor) error {
 	if err := s.checkWeights(name, value); err != nil {
 		return err
@@ -546,7 +551,8 @@ func (s *Session) checkWeights(name string, value Tensor) error {
 func Elements[T Element](slice []T) Tensor { return At(0, slice) }
 
 // ReadTelemetry returns a JSON array with an object for each session and runner, in any process, that publishes its
-// activity. folder is the folder of the telemetry; "": the default one. Errors: PermissionDenied.
+// activity. folder is the folder of the telemetry; "": POPRT_TELEMETRY_DIR, else $XDG_RUNTIME_DIR/poprt, else
+// /dev/shm/poprt-UID. Errors: PermissionDenied and InvalidArgument for the default folder.
 func ReadTelemetry(folder string) (_ string, refused error) {
 	defer refuse(&refused)
 	var failure uintptr

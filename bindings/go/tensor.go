@@ -27,7 +27,7 @@ func ToFloat16(f float32) Float16 {
 	}
 }
 
-// Float32 is exact.
+// Float32 returns the number, which float32 represents exactly.
 func (h Float16) Float32() float32 {
 	sign, exponent, mantissa := uint32(h&0x8000)<<16, uint32(h>>10)&0x1f, uint32(h)&0x3ff
 	switch exponent {
@@ -42,7 +42,7 @@ func (h Float16) Float32() float32 {
 }
 
 // Element is the type of elements of inputs and outputs. Types that Go lacks are passed as unsigned integers of their
-// size.
+// size, and elements that are smaller than a byte are packed in uint8.
 type Element interface {
 	float32 | float64 | Float16 | int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | bool | complex64 |
 		complex128
@@ -119,7 +119,7 @@ func dtypeOf[T Element]() DType {
 }
 
 // holds reports whether a slice of that type may be memory of an anchor. Types that Go lacks are passed as unsigned
-// integers of their size.
+// integers of their size, and elements that are smaller than a byte are packed in uint8.
 func (d DType) holds(anchor DType) bool {
 	switch {
 	case d == Undefined || d == anchor:

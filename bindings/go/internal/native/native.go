@@ -131,8 +131,8 @@ func poprtGoWrite(data unsafe.Pointer, size C.size_t, handle C.uintptr_t) (stop 
 	return stop
 }
 
-// Source is read by a PopEF reader by position until all of its blobs are freed. Errors and panics of Func are kept
-// until Take because they must not pass through C.
+// Source is read by a PopEF reader by position until the reader, its models and their payloads are freed. The first
+// error or panic of Func is kept until Take because it must not pass through C.
 type Source struct {
 	Func  func(data []byte, offset int64) error
 	mutex sync.Mutex
@@ -145,7 +145,7 @@ func (s *Source) Pointers() (read, release, userData int64) {
 	return int64(C.poprt_go_read_address()), int64(C.poprt_go_release_address()), int64(cgo.NewHandle(s))
 }
 
-// Take returns the first error or panic since the last call.
+// Take returns the first error or panic of Func since the last Take.
 func (s *Source) Take() (err error, panicked any) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

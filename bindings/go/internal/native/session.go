@@ -117,7 +117,7 @@ func (t *Targets) Leave() {
 	}
 }
 
-// Add returns the user data of a stream, between Enter and Leave.
+// Add adds a stream and returns its user data. It is called between Enter and Leave.
 func (t *Targets) Add(stream Stream) int64 {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -137,8 +137,8 @@ func (t *Targets) Remove(userData int64) {
 	delete(t.streams, uint16(userData))
 }
 
-// SetTimeout sets the timeout callback of queues of the session and returns its user data, between Enter and Leave. The
-// callback must not panic.
+// SetTimeout sets the timeout callback of queues of the session and returns the user data of TimeoutFn. It is called
+// between Enter and Leave. The callback must not panic.
 func (t *Targets) SetTimeout(timeout func(queue string)) int64 {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -230,7 +230,8 @@ func poprtGoAccepts(name *C.char, output C.int32_t, programs *C.uint32_t, count 
 	return 0
 }
 
-// NewDone returns the user data of DoneFn, which calls done once. release frees it if C will not call it.
+// NewDone returns the user data of DoneFn, which calls done once and frees the user data. release frees it instead if C
+// will not call DoneFn.
 func NewDone(done func(code int32, message string)) (userData int64, release func()) {
 	h := cgo.NewHandle(done)
 	return int64(h), h.Delete
