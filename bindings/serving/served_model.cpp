@@ -140,7 +140,8 @@ Executable load_onnx(const std::string& file, const LoadOptions& options) {
   return Executable(executable);
 }
 
-// If a PopEF file contains its source and the source cannot be used, `note` becomes the reason.
+// Opens or compiles the files. If a PopEF file contains its source, and option `shapes` is not
+// given, the source is optional: if it cannot be used, `note` becomes the reason.
 Executable open_files(const std::vector<std::string>& files, const LoadOptions& options,
                       std::string& note) {
   if (files.size() == 1 && fs::path(files[0]).extension() == ".onnx")
@@ -302,7 +303,8 @@ ServedModel::ServedModel(Executable executable,
 }
 
 void ServedModel::describe(const std::vector<std::pair<std::string, std::string>>& names) {
-  // Runners do not list the inputs whose values the file contains or that runners provide.
+  // A runner states which inputs have values in the file, and does not list the inputs that it sets
+  // itself, such as the number of the graph.
   poprt_runner_options options = {};
   options.struct_size = sizeof options;
   options.threads = 1;

@@ -24,7 +24,7 @@ struct TensorSpec {
   std::string name;            // for clients: that of name_map.json, else the anchor's
   std::string anchor;          // in the executable
   poprt_dtype dtype = 0;       // a type for which datatype_name() is not null
-  std::vector<int64_t> shape;  // -1: of any size up to a limit, or a size that depends on data
+  std::vector<int64_t> shape;  // -1: any size up to that of `limit`, or a size that depends on data
   std::vector<int64_t> limit;  // the largest sizes; kAnySize where shapes are compiled on demand
 };
 
@@ -66,10 +66,10 @@ std::string shape_text(const std::vector<int64_t>& shape);
 size_t tensor_bytes(poprt_dtype dtype, const std::vector<int64_t>& shape);
 
 // The files of the model in a folder of a repository: `file` if it is given (except a model.poprt
-// that does not exist, because Triton gives that name to every model); else all *.popef
-// files, which form one model; else model.poprt; else, if `compile`, model.onnx or the only *.onnx
-// file. Throws Error: not_found, or failed_precondition if `file` is an ONNX model and `compile` is
-// off.
+// that does not exist, because Triton gives that name to a model without configuration); else all
+// *.popef files, which form one model; else model.poprt; else, if `compile`, model.onnx or the only
+// *.onnx file. Throws Error: not_found, or failed_precondition if `file` is an ONNX model and
+// `compile` is off.
 std::vector<std::string> find_files(const std::string& folder, const LoadOptions& options);
 
 // Whether a PopEF file is for a generator (poprt_generator_create). Throws Error if the file cannot
@@ -93,7 +93,8 @@ class ServedModel {
   // or "".
   const std::string& note() const { return note_; }
   // The rows of a batch, if rows of several requests may share it: dimension 0 of all tensors has
-  // this size. Otherwise 0, and refusal() is the reason.
+  // this size (for kind open: in the shape that was compiled ahead). Otherwise 0, and refusal() is
+  // the reason.
   int64_t batch_rows() const { return batch_rows_; }
   const std::string& refusal() const { return refusal_; }
   // If dimension 0 of all tensors is the same variable dimension, which a user may declare to be a
@@ -104,7 +105,7 @@ class ServedModel {
   bool knows_outputs() const { return knows_outputs_; }
   // For kind open: whether `shape`, a shape of inputs()[index], differs from the one that was
   // compiled ahead at most in the number of rows, so that a runner with a batching dimension can
-  // compute the request.
+  // compute the request. There must be a shape that was compiled ahead.
   bool fits_batch(size_t index, const std::vector<int64_t>& shape) const;
 
   // Creates a runner for kind(). `options` has no batching dimension, except for kind fixed, and

@@ -16,13 +16,14 @@ class Timer {
   using Id = std::pair<Clock::time_point, uint64_t>;
 
   Timer();
-  // Functions whose time has not come are not called. If a function destroys the object, the
-  // destructor does not wait for it.
+  // Functions that were not called yet are dropped. Waits for a running function, unless that
+  // function destroys the object.
   ~Timer();
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Calls the function on the thread at that time or shortly after. It must not throw. Thread-safe.
+  // Calls the function on the thread at that time or shortly after. The function must not throw.
+  // Thread-safe.
   Id add(Clock::time_point time, std::function<void()> function);
   // Forgets the function, unless it was called or is being called. Thread-safe.
   void remove(const Id& id);

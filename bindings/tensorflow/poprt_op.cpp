@@ -2,9 +2,9 @@
 //
 //   outputs = PoprtRun(filename, inputs; input_names, output_names, timeout_us, threads)
 //
-// `inputs` and `outputs` are tensors of the anchors with these names. All kernels of a process that
-// name the same file with equal timeout_us and threads share one runner, so that calls of several
-// threads share batches. Loading the library registers the operator.
+// `inputs` and `outputs` are tensors of the anchors in `input_names` and `output_names`. All
+// kernels of a process that name the same file with equal timeout_us and threads share one runner,
+// so that calls of several threads share batches. Loading the library registers the operator.
 #include <cstring>
 #include <map>
 #include <memory>

@@ -61,8 +61,8 @@ void initialize(TRITONBACKEND_Backend* backend) {
   log(TRITONSERVER_LOG_INFO, std::string("libpoprt ") + poprt_version_string());
 }
 
-// Reads the state and removes it, so that it is deleted once. It is null after a failed
-// initialisation.
+// Deletes the state of `handle` and sets the state to null, so that it is deleted once. After a
+// failed initialisation there is no state, and the function has no effect.
 template <class State, class Handle>
 void remove_state(Handle* handle, TRITONSERVER_Error* (*read)(Handle*, void**),
                   TRITONSERVER_Error* (*write)(Handle*, void*)) {

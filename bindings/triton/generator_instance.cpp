@@ -53,7 +53,7 @@ bool is_cancelled(const Request& request) {
 }  // namespace
 
 const std::vector<TensorSpec>& generator_inputs() {
-  // The inputs after the tokens are options of poprt_sequence_set_option.
+  // The inputs from kFirstOption on are options of poprt_sequence_set_option.
   static const std::vector<TensorSpec> specs = {spec_of("input_ids", POPRT_DTYPE_S64, -1),
                                                 spec_of("stop_token_ids", POPRT_DTYPE_S64, -1),
                                                 spec_of("max_new_tokens", POPRT_DTYPE_S64, 1),
@@ -104,7 +104,7 @@ GeneratorInstance::~GeneratorInstance() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return texts_ == 0; });
   lock.unlock();
-  for (std::thread& thread : threads_) thread.join();  // no text is left, so they end soon
+  for (std::thread& thread : threads_) thread.join();  // no text is left, so the threads end soon
 }
 
 void GeneratorInstance::join_ended() {
@@ -152,8 +152,8 @@ serving::Sequence GeneratorInstance::new_sequence(const Request& request) const 
   return sequence;
 }
 
-// Sets the options that the client gave as parameters, as the generate endpoint of the server does
-// for fields that are no inputs.
+// Sets the options that the client gave as parameters of the request. For example, the generate
+// endpoint of the server passes fields that are no inputs as parameters.
 void GeneratorInstance::set_parameters(const Request& request, poprt_sequence* sequence) const {
   const std::vector<TensorSpec>& inputs = generator_inputs();
   for (const Request::Parameter& parameter : request.parameters()) {
@@ -174,7 +174,8 @@ void GeneratorInstance::set_parameters(const Request& request, poprt_sequence* s
   }
 }
 
-// Starts a text and its thread, which gives back its place in texts_.
+// Starts a text and its thread. The thread, or this function after an error, gives back the place
+// of the text in texts_.
 void GeneratorInstance::start(TRITONBACKEND_Request* handle) {
   auto text = std::make_unique<Text>();
   text->begin = now_ns();

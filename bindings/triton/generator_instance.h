@@ -3,8 +3,8 @@
 //
 //   input_ids [1, 15, 27], max_new_tokens [3]  ->  token_ids [4], token_ids [9], token_ids [2], end
 //
-// Otherwise one response contains all tokens. Each text has a thread that reads its tokens, so that
-// a slow client delays no other client.
+// Without decoupled responses, one response contains all tokens. Each text has a thread that reads
+// its tokens, so that a slow client delays no other client.
 #pragma once
 
 #include <atomic>
@@ -57,7 +57,7 @@ class GeneratorInstance : public Instance {
   std::condition_variable changed_;
   // mutex_ guards the following members.
   int64_t texts_ = 0;
-  std::vector<std::thread> threads_;    // one for each text
+  std::vector<std::thread> threads_;    // of texts, and those that have ended and are not joined
   std::vector<std::thread::id> ended_;  // threads that have ended and can be joined
 };
 

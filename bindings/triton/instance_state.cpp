@@ -77,7 +77,7 @@ struct InstanceState::Waiting {
   std::mutex mutex;
   std::vector<std::unique_ptr<Request>> requests;  // guarded by mutex
   size_t count = 0;                                // the number of requests at first
-  std::vector<serving::Timer::Id> ends;            // the time limits of the requests
+  std::vector<serving::Timer::Id> ends;            // in timer_: the time limits of the requests
   serving::KnownShapes::Key key;
   std::string shapes;  // for poprt_runner_warm_up, or ""
   Times times;
@@ -197,7 +197,7 @@ void InstanceState::run_later(Group group, serving::KnownShapes::Key key, Times 
 }
 
 // Waits for the compilation, and runs the requests that still wait. Until the compilation has
-// ended, it reads no memory of requests, because they may end meanwhile.
+// ended, the function reads no memory of requests, because they may end meanwhile.
 void InstanceState::run_waiting(Waiting& waiting) {
   const auto error = attempt([&] {
     if (!waiting.shapes.empty() && !waiting.is_empty())
@@ -228,7 +228,8 @@ void InstanceState::run_waiting(Waiting& waiting) {
     known_->add(key);
 }
 
-// The shapes of the merged requests, or "".
+// The shapes of the merged requests for poprt_runner_warm_up, or "" if the name of an input does
+// not fit into a line.
 std::string InstanceState::shapes_text(Group group) const {
   const bool batch = model_.max_batch() > 0;
   int64_t rows = 0;
@@ -529,7 +530,7 @@ void InstanceState::end_part(Pending* ended) {
 }
 
 // Reports the batches that were computed since the last report, because the runner decides which
-// requests share a batch. Its counters contain all batches since it was created.
+// requests share a batch. The counters of the runner contain all batches since its creation.
 void InstanceState::report_batches(const Times& times) {
   poprt_runner_counters counters = {};
   counters.struct_size = sizeof counters;

@@ -5,10 +5,12 @@
 //
 //   requests of 3, 1 and 2 rows, compiled batch 4:   a a a b | c c 0 0
 //
-// Otherwise each request is submitted to the runner, which merges requests of several calls.
+// In asynchronous mode, each request is submitted to the runner, which merges requests of several
+// calls if rows of several requests may share a batch.
 //
-// If the shapes of the model are compiled on demand, a thread of the instance computes requests
-// whose shape may have to be compiled, so that other requests need not wait for the compilation.
+// If the shapes of the model are compiled on demand, a thread of the instance waits for the
+// compilation and then computes the requests of that shape, so that other requests need not wait.
+// In asynchronous mode, this thread is only for requests whose outputs have unknown sizes.
 #pragma once
 
 #include <memory>
@@ -44,7 +46,8 @@ class Scratch {
 
 class InstanceState : public Instance {
  public:
-  // Throws serving::Error: unimplemented for an instance on a GPU; and those of a runner.
+  // Throws serving::Error: unimplemented for an instance on a GPU; and those of
+  // ModelState::take_device(), of poprt_runner_create and of poprt_runner_warm_up.
   InstanceState(ModelState& model, TRITONBACKEND_ModelInstance* instance);
   // Waits until every request has its response. If shapes are compiled on demand, requests in
   // flight are cancelled.
@@ -52,7 +55,8 @@ class InstanceState : public Instance {
   InstanceState(const InstanceState&) = delete;
   InstanceState& operator=(const InstanceState&) = delete;
 
-  // Answers and releases every request. In asynchronous mode, the call returns earlier.
+  // Answers and releases every request. In asynchronous mode, and for requests that wait for the
+  // compilation of their shape, this may happen after the call has returned.
   void execute(std::span<TRITONBACKEND_Request*> requests) override;
 
  private:
@@ -99,8 +103,8 @@ class InstanceState : public Instance {
   std::vector<Scratch> later_inputs_;  // for `later_`
   std::mutex mutex_;
   uint64_t reported_batches_ = 0, reported_rows_ = 0;  // guarded by mutex_
-  std::unique_ptr<serving::Timer> timer_;              // null if no shape is compiled
-  std::unique_ptr<serving::Worker> later_;             // null if no shape is compiled
+  std::unique_ptr<serving::Timer> timer_;              // null if known_ is null
+  std::unique_ptr<serving::Worker> later_;             // null if known_ is null
 };
 
 }  // namespace poprt::triton

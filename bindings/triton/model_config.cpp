@@ -195,7 +195,8 @@ void check_parameters(const Parameters& parameters, const ServedModel& model) {
 bool complete_config(Json& config, const ServedModel& model) {
   const Json before = config;
   const bool described = !absent(config, "input") || !absent(config, "output");
-  // Triton refuses requests of more rows than max_batch_size, so a model for any shape has none.
+  // Triton refuses requests of more rows than max_batch_size. For a model of any shape, the value
+  // stays 0, so that no number of rows is refused.
   const bool any_shape = model.kind() == serving::Kind::open;
   if (max_batch_size(config) == 0 && model.batch_rows() > 0 && !described && !any_shape)
     config["max_batch_size"] = model.batch_rows();

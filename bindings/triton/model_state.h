@@ -13,7 +13,8 @@
 
 namespace poprt::triton {
 
-// Options of the command line: --backend-config=poprt,NAME=VALUE.
+// Options of the command line: --backend-config=poprt,NAME=VALUE. `compile` also allows new shapes
+// of PopEF files that contain their source.
 struct BackendState {
   bool compile = false;  // whether ONNX files are compiled when they are loaded
 };
@@ -31,13 +32,14 @@ class ModelState {
   const serving::ServedModel& model() const { return *model_; }
   const Parameters& parameters() const { return parameters_; }
   int64_t max_batch() const { return max_batch_; }
-  // Logs that a parameter of a request has no effect, once for each name.
+  // Logs that a parameter of a request has no effect, once for each of the first 32 names.
   void warn_of_parameter(const std::string& name) const;
 
   // Returns a device for a new instance, which no other instance of the model uses, and its number
-  // in `id`. Returns null without parameter `devices`. Throws serving::Error (resource_exhausted,
-  // unavailable, not_found).
+  // in `id`. Without parameter `devices`, returns null, and `id` is -1. Throws serving::Error
+  // (resource_exhausted, unavailable, not_found).
   serving::Device take_device(int64_t& id);
+  // Makes the device available to other instances; -1 has no effect.
   void return_device(int64_t id);
 
  private:

@@ -20,13 +20,13 @@ class Request {
   // Creates the response. Throws serving::Error if the server cannot.
   explicit Request(TRITONBACKEND_Request* request);
 
-  // Reads names, types, shapes and sizes of the inputs and which outputs the client requests. The
-  // first `required` inputs must be given. With `batch`, dimension 0 is the number of rows. Throws
-  // serving::Error (invalid_argument, cancelled).
+  // Reads names, types, shapes and sizes of the inputs, which outputs the client requests, and the
+  // time limit. The first `required` inputs must be given. With `batch`, dimension 0 is the number
+  // of rows. Throws serving::Error: invalid_argument, cancelled, and errors of the server.
   void read(const Specs& inputs, const Specs& outputs, size_t required, bool batch);
 
   TRITONBACKEND_Request* handle() const { return request_; }
-  // When the request must be computed, if it has a time limit. read() sets it.
+  // The end of the request's time limit, if it has one. read() sets it.
   const std::optional<serving::Timer::Clock::time_point>& deadline() const { return deadline_; }
   bool is_late() const { return deadline_ && *deadline_ <= serving::Timer::Clock::now(); }
   // Throws serving::Error if the client has cancelled the request (cancelled), or if it is late
@@ -35,7 +35,7 @@ class Request {
   // A parameter that the client gave and that the server does not read itself.
   struct Parameter {
     std::string name;
-    std::optional<double> number;  // none for a text
+    std::optional<double> number;  // none for a text or bytes; a bool is 0 or 1
   };
   std::vector<Parameter> parameters() const;
   int64_t rows() const { return rows_; }
@@ -59,7 +59,8 @@ class Request {
   // Sends a response with the outputs that were added since the previous one. Further responses
   // follow. Throws serving::Error.
   void send_part();
-  // Sends the last response. With an error, the client gets the error instead of outputs. Returns
+  // Sends the last response or, if there are no outputs since send_part(), only tells the server
+  // that no response follows. With an error, the client gets the error instead of outputs. Returns
   // whether the request succeeded.
   bool send(const serving::Error* error) noexcept;
   // Gives the request back to the server.

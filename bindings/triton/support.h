@@ -26,7 +26,7 @@ poprt_dtype dtype_of(TRITONSERVER_DataType type);
 
 uint64_t now_ns();
 
-// The error of a request that is late.
+// The error of a request whose time limit has ended while it waited for `awaited`.
 serving::Error too_late(const std::string& awaited);
 
 // Calls a function and returns the error that it throws, if any.
