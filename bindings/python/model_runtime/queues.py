@@ -48,8 +48,9 @@ class Queues:
 
 
 class QueueManager:
-    """The queues of a session, one for each anchor that the caller serves. They are closed when the session is closed
-    or creates others, and all methods then raise ValueError. Returned by ``Session.createQueueManager``."""
+    """The queues of a session, one for each anchor that a predicate of ``Session.createQueueManager`` accepts. The
+    queues are closed when the session is closed or creates another QueueManager, and all methods then raise
+    ValueError."""
 
     def __init__(self, session: Any, queues: Queues):
         self._session = session
@@ -87,7 +88,7 @@ class QueueManager:
         return queue
 
     def flushAll(self) -> None:
-        """Cancels every waiting element. The queues stay in use."""
+        """Cancels every waiting element, except for memory that the device is using. The queues stay in use."""
         with self._using():
             self._raw.flush_all()
 

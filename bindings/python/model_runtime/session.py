@@ -359,8 +359,8 @@ class Session:
                                else AnchorCallbackPolicy.BIND_EMPTY_CB)
 
     def close(self) -> None:
-        """Stops and frees the session. A running program ends with CancelledError first. Waiting elements of queues are
-        cancelled."""
+        """Stops the session, as ``stop`` does, and frees it when the running programs have ended. Waiting elements of
+        queues are cancelled."""
         try:
             self._call(_raw.RawSession.stop)
         except ValueError:

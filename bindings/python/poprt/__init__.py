@@ -52,8 +52,8 @@ def bytes_copied() -> int:
 
 
 def set_log_level(level: str) -> None:
-    """Sets the log level: TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF. Messages go to stderr, or to the
-    receivers of ``subscribe_log``."""
+    """Sets the log level: TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF, in upper or lower case. Messages go to
+    stderr, or to the receivers of ``subscribe_log``. Raises InvalidArgumentError for another name."""
     _raw.raw_set_log_level(level)
 
 
@@ -70,7 +70,8 @@ def subscribe_log(receive: _Callable[[int, str], _Any]) -> LogSubscription:
 
 def dump_popef(path: _Union[str, "_os.PathLike[str]"], format: str = "summary") -> str:
     """Describes a PopEF file: ``summary``, ``metadata``, ``all``, ``json``, ``user_anchors``, or ``verify``, which
-    checks the checksums of all blobs."""
+    checks the checksums of all blobs. Raises FileNotFoundError, PermissionError and DataLossError (a damaged file, or a
+    checksum that differs)."""
     formats = ("summary", "metadata", "all", "json", "user_anchors", "verify")
     if format not in formats:
         raise ValueError(f"format must be one of {', '.join(formats)}, given {format!r}")
@@ -81,8 +82,8 @@ def dump_popef(path: _Union[str, "_os.PathLike[str]"], format: str = "summary") 
 
 def export_popef_tensor(path: _Union[str, "_os.PathLike[str]"], name: str, npy: _Union[str, "_os.PathLike[str]"],
                         executable: str = "") -> None:
-    """Writes the data of a tensor blob to a NumPy file. ``executable`` is the name of its model; "" means any. Raises
-    NotFoundError."""
+    """Writes the data of a tensor blob to a .npy file of NumPy. ``executable`` is the name of its model; "" means any.
+    Raises NotFoundError (the blob), and the errors of :func:`dump_popef`."""
     path = errors._path("path", path)
     with errors._opening(path):
         _raw.raw_popef_export_tensor(path, name, executable, errors._path("npy", npy))

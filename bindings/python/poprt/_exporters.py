@@ -49,7 +49,7 @@ def _saved(request: Request, data: bytes) -> ModelProto:
 
 
 def pytorch(request: Request) -> ModelProto:
-    """A torch.nn.Module, a TorchScript module (.pt), or an ExportedProgram of torch.export (.pt2)."""
+    """A torch.nn.Module, a TorchScript module (.pt, .pth), or an ExportedProgram of torch.export (.pt2)."""
     torch = request.need("torch", "torch onnxscript")
     model, path = request.model, request.path
     if path is not None:

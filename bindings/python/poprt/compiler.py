@@ -447,14 +447,16 @@ class Executable:
         return describe_all(self._open(), "output")
 
     def save(self, path: Union[str, os.PathLike[str]], variables_path: Union[str, os.PathLike[str], None] = None) -> None:
-        """Writes a PopEF file, or the program and its weights as two files, completely or not at all."""
+        """Writes a PopEF file, or the program and its weights as two files, each completely or not at all. Raises
+        NotFoundError (the folder does not exist), PermissionDeniedError, ResourceExhaustedError (the disk is full) and
+        InvalidArgumentError (both paths are one file)."""
         if variables_path is None:
             self._open().save(_path("path", path))
         else:
             self._open().save_parts(_path("path", path), _path("variables_path", variables_path))
 
     def to_bytes(self) -> bytes:
-        """Returns the bytes of a PopEF file."""
+        """Returns the executable as the bytes of a PopEF file."""
         blob = self._open().save_bytes()
         data: bytes = _raw.raw_bytes(blob.address(), blob.bytes())
         return data

@@ -25,8 +25,8 @@ _PIECE = 100_000_000
 
 
 class Sequence:
-    """One text of a :class:`Generator`. Iterating returns its tokens. One thread at a time uses it, except ``cancel()``.
-    Since 1.0."""
+    """One text of a :class:`Generator`. Iterating returns its tokens. One thread at a time uses it, except that any
+    thread may call ``cancel()`` and ``close()``. Since 1.0."""
 
     def __init__(self, raw: _raw.RawSequence):
         self._raw: Optional[_raw.RawSequence] = raw

@@ -34,8 +34,8 @@ class Predictor:
 
     ``model`` is the path of a PopEF file, or of an ONNX file, which is compiled with ``compiler_options`` (for each number
     of rows when it first arrives) and stored in the engine cache. ``threads`` is that of ``RuntimeConfig``. Floats are
-    converted to the types of the inputs, and integers if the type represents them. Raises InvalidArgumentError if a
-    PopEF file has one shape and its rows affect each other. Any thread may call it. Since 1.0."""
+    converted to the types of the inputs, and integers if the type represents them. Raises InvalidArgumentError if the
+    model has one shape and its rows affect each other. Any thread may call it. Since 1.0."""
 
     def __init__(self, model: Model, *, threads: int = 0, compiler_options: Optional[CompilerOptions] = None):
         executable = _opened(model, RuntimeConfig(), compiler_options)
@@ -83,7 +83,7 @@ class Predictor:
         return self._joined([self._runner.run(part) for part in self._parts(inputs)])
 
     async def submit(self, inputs: Mapping[str, Any]) -> Arrays:
-        """The same for event loops, which it never blocks."""
+        """Returns the outputs as a call does, for event loops, which it never blocks."""
         return self._joined(await asyncio.gather(*(self._runner.submit(part) for part in self._parts(inputs))))
 
 

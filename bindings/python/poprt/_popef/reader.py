@@ -199,9 +199,9 @@ class Reader:
 
     def parseSource(self, stream: Any, size: int) -> None:
         """Parses PopEF data in the first ``size`` bytes of a binary stream that can seek. Headers are read now, and
-        payloads are copied on request, on the requesting thread. The stream must stay open, its bytes must not change, and no
-        other code may move its position until all blobs are freed. The requesting call raises exceptions of the
-        stream. Since 1.0."""
+        payloads are copied on request, on the requesting thread. The stream must stay open, its bytes must not change,
+        and no other code may move its position until the reader, its models and their blobs are freed. The call that
+        requests a payload raises the exceptions of the stream. Since 1.0."""
         with _reading():
             self._raw.parse_source(size, _raw.raw_source_read_fn(), _raw.raw_source_release_fn(),
                                    _raw.raw_source(_Source(stream)))
