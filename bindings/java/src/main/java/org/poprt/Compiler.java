@@ -317,8 +317,9 @@ public final class Compiler implements AutoCloseable {
    *
    * @param models their inputs and outputs become {@code graph0/NAME}, {@code graph1/NAME} ...
    * @param out the file to write
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (none, or one that is fused) or
-   * {@link ErrorCode#UNIMPLEMENTED} (opsets that cannot be converted to one)
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (no models, a model that is
+   * fused, or two versions of a domain other than that of ONNX) or {@link ErrorCode#UNIMPLEMENTED}
+   * (opsets that cannot be converted to one), and for errors of reading and writing ONNX
    * @since 1.0
    */
   public static void fuse(List<Path> models, Path out) {
@@ -361,10 +362,12 @@ public final class Compiler implements AutoCloseable {
 
   /**
    * Loads a library with operators, passes, patterns and transforms (docs/plugins.md), for all
-   * compilers and runners of the process. A second call has no effect.
+   * compilers and runners of the process. Loading it again has no effect.
    *
    * @param path the shared library, whose code is executed
-   * @throws PoprtException when it cannot be loaded
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (no such file), {@link
+   *     ErrorCode#FAILED_PRECONDITION} (not a plug-in, or one for another version), {@link
+   *     ErrorCode#ALREADY_EXISTS} (a name is in use), or an error of its init
    * @since 1.0
    */
   public static void loadPlugin(Path path) {

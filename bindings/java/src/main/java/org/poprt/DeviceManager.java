@@ -7,7 +7,8 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * Creates a manager of POPRT_DEVICES devices, or 16384.
    *
-   * @throws PoprtException if POPRT_DEVICES is not a number
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} if POPRT_DEVICES is not a number
+   *     from 1 to 1048576, or another variable of the environment is wrong
    */
   public DeviceManager() {
     this(0);
@@ -77,12 +78,12 @@ public final class DeviceManager implements AutoCloseable {
   }
 
   /**
-   * Acquires a requested device; waits as the request specifies.
+   * Acquires a device that meets a request; waits as the request specifies.
    *
    * @param request the requirements
    * @return the device
-   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (no device can ever be suitable),
-   * {@link ErrorCode#UNAVAILABLE} (the suitable devices are busy) or {@link
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (no visible device can ever be
+   * suitable), {@link ErrorCode#UNAVAILABLE} (the suitable devices are busy) or {@link
    * ErrorCode#INVALID_ARGUMENT} (the request)
    */
   public Device acquire(DeviceRequest request) {

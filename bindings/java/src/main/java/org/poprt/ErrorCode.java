@@ -24,7 +24,7 @@ public enum ErrorCode {
   ABORTED(10),
   /** A number is out of its range. */
   OUT_OF_RANGE(11),
-  /** An operator, type or opset that the library does not support. */
+  /** An operator, type, opset, option or operation that the library does not support. */
   UNIMPLEMENTED(12),
   /** An error of the library, or one of a device that cannot be repaired. */
   INTERNAL(13),

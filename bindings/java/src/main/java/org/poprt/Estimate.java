@@ -1,8 +1,9 @@
 package org.poprt;
 
 /**
- * The estimated cost of a model on a real IPU: cycles, memory of the tiles, and whether it fits,
- * from {@link Compiler#estimate}. An estimate reads no value of a tensor and measures nothing.
+ * The estimated cost of a model on a real IPU: cycles, memory of the tiles, and whether the model
+ * fits, from {@link Compiler#estimate}. An estimate reads no value of a tensor and measures
+ * nothing.
  *
  * <p>Immutable. An unreferenced object is freed by the garbage collector.
  *

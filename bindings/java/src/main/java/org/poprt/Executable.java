@@ -10,8 +10,8 @@ import java.util.Map;
 /**
  * A compiled model, from the {@link Compiler} or from PopEF files.
  *
- * <p>Immutable: any number of threads and runners may use one. Its runners continue to work after
- * it is closed. An unreferenced object is freed by the garbage collector.
+ * <p>Immutable: any number of threads and runners may use one. Its runners and sessions continue
+ * to work after it is closed. An unreferenced object is freed by the garbage collector.
  */
 public final class Executable implements AutoCloseable {
   private final Handle<RawExecutable> handle;
@@ -119,11 +119,11 @@ public final class Executable implements AutoCloseable {
    *
    * @param executables may be closed afterwards
    * @return the fused executable
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (none, too many, or one that is
-   *     fused, has several shapes, replicas, a feed or another number of batches per step), {@link
-   *     ErrorCode#FAILED_PRECONDITION} (one has no shape that was compiled ahead), {@link
-   *     ErrorCode#UNIMPLEMENTED} (several IPUs with load or save programs) or {@link
-   *     ErrorCode#RESOURCE_EXHAUSTED}
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (none, more than 1024, or one
+   *     that is fused, has several shapes, replicas in the program, a feed, or another number of
+   *     batches per step than the first), {@link ErrorCode#FAILED_PRECONDITION} (one has no shape
+   *     that was compiled ahead), {@link ErrorCode#UNIMPLEMENTED} (one is for several IPUs, and
+   *     another one has load or save programs) or {@link ErrorCode#RESOURCE_EXHAUSTED}
    * @since 1.0
    */
   public static Executable fuse(List<Executable> executables) {
@@ -160,7 +160,8 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * Opens a model that was assembled from PopEF files. The model and its reader may be closed.
+   * Opens a model that was assembled from PopEF files. The model and its reader may be closed
+   * afterwards.
    *
    * @param model the model
    * @param options options; the name of the executable is ignored
@@ -193,7 +194,7 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * The bytes of a PopEF file, for {@link #open(ByteBuffer)} or a stream.
+   * The executable as the bytes of a PopEF file, for {@link #open(ByteBuffer)} or a stream.
    *
    * @return a new array
    * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED} when they do not fit in an

@@ -19,7 +19,7 @@ final class Handle<T> {
   private final String what;
   private final T raw;
   private final Consumer<T> free;
-  private final Consumer<T> interrupt; // ends the calls that wait; null: none waits without end
+  private final Consumer<T> interrupt; // ends the calls that wait; null: calls are not interrupted
   private Cleaner.Cleanable cleanable;
 
   private Handle(String what, T raw, Consumer<T> free, Consumer<T> interrupt) {
@@ -56,7 +56,7 @@ final class Handle<T> {
     return new IllegalStateException(what + " is closed");
   }
 
-  /** Acquires it for a try-with-resources block. */
+  /** Acquires the native object for a try-with-resources block. */
   Use<T> use() {
     return new Use<>(this);
   }
@@ -71,8 +71,8 @@ final class Handle<T> {
   }
 
   /**
-   * Releases it after a call. If there is an {@code interrupt}, throws if the object was closed
-   * meanwhile, because the result of the call may be that of an interrupted one.
+   * Releases the native object after a call. If there is an {@code interrupt}, throws if the object
+   * was closed meanwhile, because the result of the call may be that of an interrupted one.
    */
   void releaseAfterCall() {
     boolean interrupted = interrupt != null && state.get() >= CLOSED;

@@ -11,7 +11,8 @@ public final class HostConcatRunner extends ModelRunner {
    * @param concats the inputs to join; empty: the configuration of the executable
    * @param config how to run; it is copied
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (no such input, or no configuration in
-   * the executable) or {@link ErrorCode#INVALID_ARGUMENT}, and as {@link
+   * the executable), {@link ErrorCode#INVALID_ARGUMENT} or {@link ErrorCode#DATA_LOSS} (the
+   * configuration in the executable), and as {@link
    * ModelRunner#ModelRunner(Executable, RuntimeConfig)}
    */
   public HostConcatRunner(Executable executable, List<HostConcat> concats, RuntimeConfig config) {

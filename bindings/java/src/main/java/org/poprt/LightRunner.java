@@ -57,7 +57,7 @@ public final class LightRunner extends ModelRunner {
   /**
    * Acquires a device again after {@link #stop}; otherwise has no effect.
    *
-   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all are busy
+   * @throws PoprtException as {@link ModelRunner#ModelRunner(Executable, RuntimeConfig)}
    */
   public void reload() {
     try (Use<RawRunner> use = use()) {
@@ -72,7 +72,8 @@ public final class LightRunner extends ModelRunner {
    * @param name the name of the input
    * @param value its elements, copied; in native byte order
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#INVALID_ARGUMENT} (the
-   *     size) or {@link ErrorCode#FAILED_PRECONDITION} (runs bind it)
+   *     size) or {@link ErrorCode#FAILED_PRECONDITION} (runs bind it, or it
+   *     is the random seed)
    */
   public void setInput(String name, Buffer value) {
     Bindings.check(null, value, true);
@@ -84,7 +85,7 @@ public final class LightRunner extends ModelRunner {
     }
   }
 
-  /** Makes the next run use the new elements. */
+  /** Makes the next run use the elements of {@link #setInput}. */
   public void updateWeights() {
     try (Use<RawRunner> use = use()) {
       use.raw().light_update_weights();

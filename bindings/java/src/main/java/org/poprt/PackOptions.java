@@ -83,7 +83,8 @@ public final class PackOptions {
   }
 
   /**
-   * Further inputs of the same length.
+   * Further inputs of the same length. Inputs that have the rows and positions of the dynamic input
+   * can be omitted.
    *
    * @param names default none
    * @return this

@@ -44,7 +44,8 @@ public final class Passes {
    * Adds a pass.
    *
    * @param name a name in {@link #list()}
-   * @param arguments by name; a flag is "True", names are separated by commas, words by line feeds
+   * @param arguments by name; a flag is "True" or "False"; names are separated by commas, words by
+   *     line feeds
    * @return this
    */
   public Passes add(String name, Map<String, String> arguments) {
@@ -123,7 +124,8 @@ public final class Passes {
   /**
    * Checks names and arguments, without a model.
    *
-   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} or {@link ErrorCode#INVALID_ARGUMENT}
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (a pass) or {@link
+   *     ErrorCode#INVALID_ARGUMENT} (an argument)
    */
   public void check() {
     RawPasses raw = raw();

@@ -151,6 +151,7 @@ public final class PopefBlob {
    * @param into its remaining bytes are filled; its position is then its limit
    * @throws PoprtException with {@link ErrorCode#OUT_OF_RANGE} when the payload ends before, or
    *     {@link ErrorCode#DATA_LOSS} when a compressed one is damaged
+   * @throws ReadOnlyBufferException when {@code into} cannot be written
    */
   public void read(long offset, ByteBuffer into) {
     if (into.isReadOnly()) throw new ReadOnlyBufferException();

@@ -2,7 +2,7 @@ package org.poprt;
 
 /** The kind of PopEF error of a {@link PoprtException}. */
 public enum PopefError {
-  /** Another error. */
+  /** Not an error of a function for PopEF. */
   NONE,
   /** A file cannot be opened, read or written. */
   FILE,

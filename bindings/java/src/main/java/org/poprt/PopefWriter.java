@@ -12,8 +12,9 @@ import java.util.function.Supplier;
 
 /**
  * Writes a PopEF file or stream blob by blob. Beginning the next blob finishes the last one, and
- * {@link #finish} the file. Without it, an existing file keeps or regains its contents. If a blob
- * cannot be finished (wrong size, full disk), the writer has failed, and all other calls fail.
+ * {@link #finish} finishes the file. Without {@link #finish}, an existing file keeps or regains its
+ * contents. If a blob cannot be finished (wrong size, full disk), the writer has failed, and all
+ * other calls fail.
  *
  * <pre>
  * try (PopefWriter writer = new PopefWriter(Path.of("weights.popef"))) {
@@ -24,7 +25,7 @@ import java.util.function.Supplier;
 public final class PopefWriter implements AutoCloseable {
   /** The behaviour for an existing file. */
   public enum Mode {
-    /** The new file replaces it when it is finished. */
+    /** The new file replaces the existing one when the new one is finished. */
     TRUNCATE,
     /** Blobs are appended to it. */
     APPEND

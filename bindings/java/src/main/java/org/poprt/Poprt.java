@@ -28,7 +28,7 @@ public final class Poprt {
   /**
    * Sets the level of messages to stderr, or to listeners if there are any.
    *
-   * @param level TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF
+   * @param level TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF, in upper or lower case
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for another name
    */
   public static void setLogLevel(String level) {
@@ -52,10 +52,11 @@ public final class Poprt {
 
   /**
    * Returns the activity of sessions and runners of all processes that publish it
-   * (POPRT_TELEMETRY=1 in their environment).
+   * (POPRT_TELEMETRY=1 in their environment) in the default folder.
    *
    * @return a JSON array with an object for each; empty if there are none
-   * @throws PoprtException when the folder may not be read
+   * @throws PoprtException with {@link ErrorCode#PERMISSION_DENIED} or {@link
+   *     ErrorCode#INVALID_ARGUMENT} when the default folder cannot be used
    */
   public static String readTelemetry() {
     return poprt_raw.raw_telemetry_read("");
@@ -65,8 +66,8 @@ public final class Poprt {
    * Returns the activity of sessions and runners that publish it in a folder (POPRT_TELEMETRY_DIR).
    *
    * @param folder the folder of the telemetry
-   * @return a JSON array with an object for each; empty if there are none
-   * @throws PoprtException when the folder may not be read
+   * @return a JSON array with an object for each; empty if there are none, or if the folder is
+   *     missing or may not be read
    */
   public static String readTelemetry(Path folder) {
     return poprt_raw.raw_telemetry_read(folder.toString());

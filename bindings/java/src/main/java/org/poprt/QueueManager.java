@@ -6,8 +6,9 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * The queues of a {@link Session}, one for each anchor that the caller serves. They are closed when
- * the session is closed or creates others. All methods then throw {@link IllegalStateException}.
+ * The queues of a {@link Session}, one for each anchor that {@link QueueOptions#userAnchors}
+ * selects. The queues are closed when the session is closed or creates another QueueManager. All
+ * methods then throw {@link IllegalStateException}.
  */
 public final class QueueManager {
   private final Session session;
@@ -77,7 +78,10 @@ public final class QueueManager {
     return queue;
   }
 
-  /** Cancels every waiting element; the queues stay in use. */
+  /**
+   * Cancels every waiting element, except for memory that the device is using. The queues stay in
+   * use.
+   */
   public void flushAll() {
     resultOf(
         raw -> {
@@ -86,7 +90,10 @@ public final class QueueManager {
         });
   }
 
-  /** Like {@link #flushAll}, but permanent: nothing can be enqueued then, and runs find no data. */
+  /**
+   * Like {@link #flushAll}, but permanent: nothing can be enqueued afterwards, and runs find no
+   * data.
+   */
   public void disconnectAll() {
     resultOf(
         raw -> {

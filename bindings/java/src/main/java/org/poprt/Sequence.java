@@ -6,7 +6,8 @@ import java.nio.file.Path;
 import java.util.stream.LongStream;
 
 /**
- * One text of a {@link Generator}. One thread at a time uses it, except {@link #cancel}.
+ * One text of a {@link Generator}. One thread at a time uses it, except that any thread may call
+ * {@link #cancel} and {@link #close}.
  *
  * @since 1.0
  */

@@ -391,8 +391,8 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Creates a queue for each anchor that the caller serves. Earlier queues are closed: their
-   * waiting elements are cancelled, and so is a run that waits for them.
+   * Creates a queue for each anchor that {@link QueueOptions#userAnchors} selects. Earlier queues
+   * are closed: their waiting elements are cancelled, and so is a run that waits for them.
    *
    * @param options options, which are copied
    * @return the queues
@@ -433,7 +433,7 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Stops and frees the session. A running program ends with {@link ErrorCode#CANCELLED} first.
+   * Stops the session, as {@link #stop} does, and frees it when the running programs have ended.
    * Waiting elements of queues are cancelled. A second call has no effect.
    */
   @Override
