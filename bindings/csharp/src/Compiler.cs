@@ -43,15 +43,15 @@ namespace Poprt
             NodesAfter = nodesAfter;
         }
 
-        /// <summary>Its name.</summary>
+        /// <summary>The name of the pass.</summary>
         public string Pass { get; }
         /// <summary>The number of its changes.</summary>
         public long Rewrites { get; }
         /// <summary>Its duration.</summary>
         public double Milliseconds { get; }
-        /// <summary>Size of the graph before.</summary>
+        /// <summary>The number of nodes of the graph before the pass.</summary>
         public long NodesBefore { get; }
-        /// <summary>Size of the graph after.</summary>
+        /// <summary>The number of nodes of the graph after the pass.</summary>
         public long NodesAfter { get; }
     }
 
@@ -281,7 +281,7 @@ namespace Poprt
 
         /// <summary>Compiles the bytes of an ONNX file.</summary>
         /// <param name="onnx">The model.</param>
-        /// <param name="folder">The folder of external data; "": there is none.</param>
+        /// <param name="folder">The folder of external data; "": external data is an error.</param>
         /// <exception cref="PoprtException">As for a file.</exception>
         public Executable Compile(ReadOnlySpan<byte> onnx, string folder = "")
         {
@@ -389,8 +389,9 @@ namespace Poprt
 
         /// <summary>Writes several ONNX models as one. Compiling the result is equivalent to Executable.Fuse.
         /// Since 1.0.</summary>
-        /// <exception cref="PoprtException">InvalidArgument: none, or one that is fused; Unimplemented: opsets that
-        /// cannot be converted to one.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: no models, a model that is fused, or two versions of a
+        /// domain other than that of ONNX; Unimplemented: opsets that cannot be converted to one; and errors of reading
+        /// and writing ONNX.</exception>
         public static void Fuse(IEnumerable<string> onnxPaths, string outOnnxPath)
         {
             using (var models = new RawOpenOptions())
@@ -420,8 +421,10 @@ namespace Poprt
 
         /// <summary>
         /// Loads a library with operators, passes, patterns and transforms (docs/plugins.md), for all compilers and
-        /// runners of the process. Its code is executed. A second call has no effect. Throws PoprtException. Since 1.0.
+        /// runners of the process. Its code is executed. Loading it again has no effect. Since 1.0.
         /// </summary>
+        /// <exception cref="PoprtException">NotFound: no such file; FailedPrecondition: not a plug-in, or one for
+        /// another version; AlreadyExists: a name is in use; or an error of its init.</exception>
         public static void LoadPlugin(string path)
         {
             if (path == null)

@@ -10,7 +10,8 @@ namespace Poprt
 
         /// <summary>Creates a manager of the first devices.</summary>
         /// <param name="deviceCount">The number of devices; 0: POPRT_DEVICES, or 16384.</param>
-        /// <exception cref="PoprtException">InvalidArgument: outside 0 to 1048576.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: outside 0 to 1048576, or POPRT_DEVICES is not a number
+        /// from 1 to 1048576.</exception>
         public DeviceManager(int deviceCount = 0) : this(deviceCount, "")
         {
         }
@@ -65,9 +66,9 @@ namespace Poprt
             }
         }
 
-        /// <summary>Acquires a requested device; waits as the request specifies.</summary>
-        /// <exception cref="PoprtException">NotFound: no device can ever be suitable; Unavailable: the suitable devices
-        /// are busy; InvalidArgument: the request.</exception>
+        /// <summary>Acquires a device that meets a request; waits as the request specifies.</summary>
+        /// <exception cref="PoprtException">NotFound: no visible device can ever be suitable; Unavailable: the suitable
+        /// devices are busy; InvalidArgument: the request.</exception>
         public Device Acquire(DeviceRequest request)
         {
             using (var rawRequest = new RawDeviceRequest())

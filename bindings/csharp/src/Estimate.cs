@@ -2,8 +2,9 @@ using System;
 
 namespace Poprt
 {
-    /// <summary>The estimated cost of a model on a real IPU: cycles, memory of the tiles, and whether it fits, from
-    /// <see cref="Compiler.Estimate"/>. An estimate reads no value of a tensor and measures nothing. Since 1.0.</summary>
+    /// <summary>The estimated cost of a model on a real IPU: cycles, memory of the tiles, and whether the model fits,
+    /// from <see cref="Compiler.Estimate"/>. An estimate reads no value of a tensor and measures nothing.
+    /// Since 1.0.</summary>
     /// <remarks>Immutable. An unreferenced object is freed by the garbage collector.</remarks>
     public sealed class Estimate : IDisposable
     {

@@ -16,7 +16,8 @@ namespace Poprt
 
     /// <summary>A compiled model, from the <see cref="Compiler"/> or from PopEF files.</summary>
     /// <remarks>
-    /// Immutable: any number of threads and runners may use one. Its runners continue to work after it is disposed of.
+    /// Immutable: any number of threads and runners may use one. Its runners and sessions continue to work after it
+    /// is disposed of.
     /// An unreferenced object is freed by the garbage collector.
     /// </remarks>
     public sealed unsafe class Executable : IDisposable
@@ -92,9 +93,10 @@ namespace Poprt
         /// <summary>Makes one executable of several. Inputs and outputs of the first are called graph0/NAME, of the
         /// second graph1/NAME and so on. Equal weights are stored once. A ModelRunner selects the model by the names of
         /// a request. Since 1.0.</summary>
-        /// <exception cref="PoprtException">InvalidArgument: none, too many, or one that is fused, has several shapes,
-        /// replicas, a feed or another number of batches per step; FailedPrecondition: one has no shape that was compiled
-        /// ahead; Unimplemented: several IPUs with load or save programs; ResourceExhausted.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: none, more than 1024, or one that is fused, has several
+        /// shapes, replicas in the program, a feed, or another number of batches per step than the first;
+        /// FailedPrecondition: one has no shape that was compiled ahead; Unimplemented: one is for several IPUs, and
+        /// another one has load or save programs; ResourceExhausted.</exception>
         public static Executable Fuse(IEnumerable<Executable> executables)
         {
             var held = new List<SafeHandle>();
@@ -126,8 +128,8 @@ namespace Poprt
                 return new Executable(RawExecutable.open_bytes((long)first, bytes.Length));
         }
 
-        /// <summary>Opens a model that was assembled from PopEF files. The model and its reader may be disposed of.
-        /// Since 1.0.</summary>
+        /// <summary>Opens a model that was assembled from PopEF files. The model and its reader may be disposed of
+        /// afterwards. Since 1.0.</summary>
         /// <param name="model">The model.</param>
         /// <param name="options">Options; Executable is ignored.</param>
         /// <exception cref="PoprtException">As for a file.</exception>
@@ -148,7 +150,7 @@ namespace Poprt
             return new PopefModel(raw.popef_model());
         }
 
-        /// <summary>The bytes of a PopEF file, for Open or a stream.</summary>
+        /// <summary>The executable as the bytes of a PopEF file, for Open or a stream.</summary>
         /// <exception cref="OverflowException">They do not fit in an array.</exception>
         public byte[] ToBytes()
         {

@@ -114,8 +114,8 @@ namespace Poprt
         }
     }
 
-    /// <summary>One text of a <see cref="Generator"/>. One thread at a time uses it, except <see cref="Cancel"/>. Since
-    /// 1.0.</summary>
+    /// <summary>One text of a <see cref="Generator"/>. One thread at a time uses it, except that any thread may call
+    /// <see cref="Cancel"/> and <see cref="Dispose"/>. Since 1.0.</summary>
     public sealed class Sequence : IDisposable
     {
         private readonly RawSequence raw;

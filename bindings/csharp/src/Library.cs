@@ -32,7 +32,8 @@ namespace Poprt
         /// <summary>The activity of sessions and runners that publish it (POPRT_TELEMETRY=1 in their environment): a
         /// JSON array with an object for each.</summary>
         /// <param name="folder">The folder of the telemetry; "": the default folder.</param>
-        /// <exception cref="PoprtException">The folder may not be read.</exception>
+        /// <exception cref="PoprtException">PermissionDenied or InvalidArgument: the default folder cannot be used.
+        /// Another folder that is missing or may not be read counts as empty.</exception>
         public static string ReadTelemetry(string folder = "")
         {
             return poprt_raw.raw_telemetry_read(folder);
@@ -69,7 +70,7 @@ namespace Poprt
         }
 
         /// <summary>Sets the level of messages to stderr or to handlers of Logged: TRACE, DEBUG, INFO, WARNING, ERROR,
-        /// CRITICAL or OFF.</summary>
+        /// CRITICAL or OFF, in upper or lower case.</summary>
         /// <exception cref="PoprtException">InvalidArgument: another name.</exception>
         public static void SetLogLevel(string level)
         {

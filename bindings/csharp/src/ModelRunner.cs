@@ -548,6 +548,7 @@ namespace Poprt
         /// Since 1.0.</summary>
         /// <param name="shapes">The shapes of the inputs by name; inputs whose sizes follow from the others may be left
         /// out.</param>
+        /// <exception cref="PoprtException">As for WarmUp with a text.</exception>
         public void WarmUp(IDictionary<string, long[]> shapes)
         {
             if (shapes == null)

@@ -30,7 +30,8 @@ namespace Poprt
         /// <summary>The folder of external data; empty: external data is an error.</summary>
         public string Folder { get; set; } = "";
 
-        /// <summary>Adds a pass. Arguments by name: a flag is "True", names are separated by commas, words by line feeds.
+        /// <summary>Adds a pass. Arguments by name: a flag is "True" or "False"; names are separated by commas, words
+        /// by line feeds.
         /// </summary>
         public Passes Add(string name, IDictionary<string, string> arguments = null)
         {

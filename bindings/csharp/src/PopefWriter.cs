@@ -8,7 +8,7 @@ namespace Poprt
     /// <summary>The behaviour of a <see cref="PopefWriter"/> for an existing file.</summary>
     public enum PopefMode
     {
-        /// <summary>The new file replaces it when it is finished.</summary>
+        /// <summary>The new file replaces the existing one when the new one is finished.</summary>
         Truncate = 0,
         /// <summary>Blobs are appended to it.</summary>
         Append = 1
@@ -44,9 +44,9 @@ namespace Poprt
 
     /// <summary>Writes a PopEF file or stream blob by blob. One thread at a time.</summary>
     /// <remarks>
-    /// Beginning the next blob finishes the last one, and <see cref="Finish"/> the file. Without it, an existing file
-    /// keeps or regains its contents. If a blob cannot be finished (wrong size, full disk), the writer has failed, and
-    /// all other calls fail.
+    /// Beginning the next blob finishes the last one, and <see cref="Finish"/> finishes the file. Without Finish, an
+    /// existing file keeps or regains its contents. If a blob cannot be finished (wrong size, full disk), the writer
+    /// has failed, and all other calls fail.
     /// </remarks>
     public sealed unsafe class PopefWriter : IDisposable
     {

@@ -28,7 +28,7 @@ namespace Poprt
         Aborted = 10,
         /// <summary>A number is out of its range.</summary>
         OutOfRange = 11,
-        /// <summary>An operator, type or opset that the library does not support.</summary>
+        /// <summary>An operator, type, opset, option or operation that the library does not support.</summary>
         Unimplemented = 12,
         /// <summary>An error of the library, or one of a device that cannot be repaired.</summary>
         Internal = 13,
@@ -41,7 +41,7 @@ namespace Poprt
     /// <summary>The kind of PopEF error of a <see cref="PoprtException"/>.</summary>
     public enum PopefError
     {
-        /// <summary>Another error.</summary>
+        /// <summary>Not an error of a function for PopEF.</summary>
         None = 0,
         /// <summary>A file cannot be opened, read or written.</summary>
         File = 1,

@@ -7,8 +7,9 @@ using System.Threading.Tasks;
 namespace Poprt
 {
     /// <summary>
-    /// The queues of a <see cref="Session"/>, one for each anchor that the caller serves. They are closed when the
-    /// session is disposed of or creates others. All methods then throw ObjectDisposedException.
+    /// The queues of a <see cref="Session"/>, one for each anchor that QueueOptions.UserAnchors selects. The
+    /// queues are closed when the session is disposed of or creates another QueueManager. All methods then throw
+    /// ObjectDisposedException.
     /// </summary>
     public sealed class QueueManager
     {
@@ -68,7 +69,8 @@ namespace Poprt
             }
         }
 
-        /// <summary>Cancels every waiting element; the queues stay in use.</summary>
+        /// <summary>Cancels every waiting element, except for memory that the device is using. The queues stay in
+        /// use.</summary>
         public void FlushAll()
         {
             Call(() => raw.flush_all());

@@ -44,7 +44,8 @@ namespace Poprt
         /// <summary>The input that masks positions; null: none.</summary>
         public string Mask { get; set; }
 
-        /// <summary>Further inputs of the same length.</summary>
+        /// <summary>Further inputs of the same length. Inputs that have the rows and positions of the dynamic input can
+        /// be omitted.</summary>
         public IList<string> DynamicGroup { get; } = new List<string>();
 
         /// <summary>How the row of an item is chosen if items must not continue in the next row.</summary>
@@ -154,7 +155,7 @@ namespace Poprt
         /// <param name="concats">The inputs to join; empty: the configuration of the executable.</param>
         /// <param name="config">Options.</param>
         /// <exception cref="PoprtException">NotFound: no such input, or no configuration in the executable;
-        /// InvalidArgument; and as for ModelRunner.</exception>
+        /// InvalidArgument; DataLoss: the configuration in the executable; and as for ModelRunner.</exception>
         public HostConcatRunner(Executable executable, IEnumerable<HostConcat> concats, RuntimeConfig config = null)
             : base(Make(executable, concats, config))
         {
@@ -200,7 +201,7 @@ namespace Poprt
         }
 
         /// <summary>Acquires a device again after Stop; otherwise has no effect.</summary>
-        /// <exception cref="PoprtException">Unavailable: all are busy.</exception>
+        /// <exception cref="PoprtException">As for ModelRunner.</exception>
         public void Reload()
         {
             Raw.light_reload();
@@ -209,7 +210,7 @@ namespace Poprt
         /// <summary>Copies new elements for an input that the executable contains; UpdateWeights makes runs use
         /// them.</summary>
         /// <exception cref="PoprtException">NotFound; InvalidArgument: the size; FailedPrecondition: runs bind
-        /// it.</exception>
+        /// it, or it is the random seed.</exception>
         public void SetInput<T>(string name, ReadOnlySpan<T> value) where T : struct
         {
             ReadOnlySpan<byte> bytes = MemoryMarshal.AsBytes(value.Slice(0, Math.Min(1, value.Length)));
@@ -217,7 +218,7 @@ namespace Poprt
                 Raw.light_set_input(name, (long)first, (long)value.Length * Element<T>.Bytes);
         }
 
-        /// <summary>Makes the next run use the new elements.</summary>
+        /// <summary>Makes the next run use the elements of SetInput.</summary>
         public void UpdateWeights()
         {
             Raw.light_update_weights();

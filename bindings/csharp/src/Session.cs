@@ -269,8 +269,8 @@ namespace Poprt
                 raw.read_weights(name, (long)first, (long)value.Length * Element<T>.Bytes);
         }
 
-        /// <summary>Creates a queue for each anchor that the caller serves. Earlier queues are closed: their waiting
-        /// elements are cancelled, and so is a run that waits for them.</summary>
+        /// <summary>Creates a queue for each anchor that QueueOptions.UserAnchors selects. Earlier queues are closed:
+        /// their waiting elements are cancelled, and so is a run that waits for them.</summary>
         /// <exception cref="PoprtException">InvalidArgument: the options; earlier queues then stay open.</exception>
         public QueueManager CreateQueueManager(QueueOptions options = null)
         {
@@ -308,8 +308,8 @@ namespace Poprt
             }
         }
 
-        /// <summary>Stops and frees the session. A running program ends with Cancelled first. Waiting elements of
-        /// queues are cancelled. A second call has no effect.</summary>
+        /// <summary>Stops the session, as Stop does, and frees it when the running programs have ended. Waiting
+        /// elements of queues are cancelled. A second call has no effect.</summary>
         public void Dispose()
         {
             try
