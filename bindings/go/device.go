@@ -16,7 +16,7 @@ type DeviceManager struct {
 }
 
 // NewDeviceManager returns a manager of deviceCount devices; 0: POPRT_DEVICES from the environment, or 16384. Errors:
-// InvalidArgument.
+// as [NewDeviceManagerWith].
 func NewDeviceManager(deviceCount int) (*DeviceManager, error) {
 	return NewDeviceManagerWith(DeviceManagerOptions{DeviceCount: deviceCount})
 }
@@ -28,7 +28,8 @@ type DeviceManagerOptions struct {
 	Shared      string // "1" or an absolute folder: shared with processes that use the same value; "0": not shared; "": POPRT_SHARED_DEVICES
 }
 
-// NewDeviceManagerWith returns a manager with options. Errors: InvalidArgument. Since 1.0.
+// NewDeviceManagerWith returns a manager with options. Errors: InvalidArgument, PermissionDenied (the folder of Shared
+// is of another user or cannot be made). Since 1.0.
 func NewDeviceManagerWith(options DeviceManagerOptions) (_ *DeviceManager, refused error) {
 	defer refuse(&refused)
 	var failure uintptr

@@ -208,8 +208,8 @@ type Runner struct {
 
 // NewRunner acquires a device and loads the executable. Errors: Unavailable (no free device), NotFound (no such replica,
 // input or suitable device), FailedPrecondition (the device is in use, a kernel is missing, or the options do not suit
-// the executable), InvalidArgument (options), DataLoss (a damaged file, with RunnerOptions.Verify), ResourceExhausted
-// (memory, threads).
+// the executable), InvalidArgument (options), DataLoss (a damaged file, with RunnerOptions.Verify),
+// PermissionDenied (the folder of SharedDevices), ResourceExhausted (memory, threads).
 func NewRunner(executable *Executable, options *RunnerOptions) (*Runner, error) {
 	return newRunner(executable, options, native.NewRawRunner)
 }

@@ -22,7 +22,8 @@ namespace Poprt
         /// all.</param>
         /// <param name="shared">"1" or an absolute folder: shared with the processes that use the same value; "0": not
         /// shared; "": POPRT_SHARED_DEVICES.</param>
-        /// <exception cref="PoprtException">InvalidArgument: another value.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: another value; PermissionDenied: the shared folder is of
+        /// another user or cannot be made.</exception>
         public DeviceManager(int deviceCount, string visible, string shared = "")
         {
             raw = new RawDeviceManager(deviceCount, visible, shared);

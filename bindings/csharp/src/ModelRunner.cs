@@ -269,8 +269,8 @@ namespace Poprt
         /// <summary>Acquires a device and loads the model, which may be disposed of afterwards.</summary>
         /// <exception cref="PoprtException">Unavailable: all devices are busy; NotFound: no such replica, input or suitable
         /// device; FailedPrecondition: another runner uses the given device, a kernel is missing, or the options do not
-        /// suit the executable; InvalidArgument: options; DataLoss: a damaged file, with Verify; ResourceExhausted:
-        /// memory, threads.</exception>
+        /// suit the executable; InvalidArgument: options; DataLoss: a damaged file, with Verify; PermissionDenied:
+        /// the folder of SharedDevices; ResourceExhausted: memory, threads.</exception>
         public ModelRunner(Executable executable, RuntimeConfig config = null)
             : this(Create(executable, config, (model, options) => new RawRunner(model, options)))
         {

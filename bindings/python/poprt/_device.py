@@ -82,7 +82,8 @@ class DeviceManager:
 
     ``visible`` contains the ids of the visible devices, as in "0,2-3". ``shared`` is "1" or an absolute folder to share
     devices with the processes that use the same value, or "0" for none. Empty strings mean POPRT_VISIBLE_DEVICES and
-    POPRT_SHARED_DEVICES."""
+    POPRT_SHARED_DEVICES. Raises InvalidArgumentError, and PermissionDeniedError (the shared folder is of another user
+    or cannot be made)."""
 
     def __init__(self, device_count: int = 0, *, visible: str = "", shared: Union[str, os.PathLike[str]] = ""):
         self._raw = _raw.RawDeviceManager(device_count, visible, os.fspath(shared))

@@ -31,7 +31,8 @@ public final class DeviceManager implements AutoCloseable {
    * @param visible numbers of the visible devices, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all
    * @param shared "1" or an absolute folder: shared with the processes that use the same value;
    * "0": not shared; "": POPRT_SHARED_DEVICES
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for other values
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for other values, or {@link
+   *     ErrorCode#PERMISSION_DENIED} if the shared folder is of another user or cannot be made
    * @since 1.0
    */
   public DeviceManager(int deviceCount, String visible, String shared) {

@@ -51,7 +51,8 @@ public class ModelRunner implements AutoCloseable {
    *     ErrorCode#NOT_FOUND} (no such replica, input or suitable device), {@link
    *     ErrorCode#FAILED_PRECONDITION} (another runner uses the given device, a kernel is missing,
    *     or the options do not suit the executable), {@link ErrorCode#INVALID_ARGUMENT} (options),
-   *     {@link ErrorCode#DATA_LOSS} (a damaged file, with {@link RuntimeConfig#verify}) or {@link
+   *     {@link ErrorCode#DATA_LOSS} (a damaged file, with {@link RuntimeConfig#verify}), {@link
+   *     ErrorCode#PERMISSION_DENIED} (the folder of {@link RuntimeConfig#sharedDevices}) or {@link
    *     ErrorCode#RESOURCE_EXHAUSTED} (memory, threads)
    */
   public ModelRunner(Executable executable, RuntimeConfig config) {
