@@ -62,7 +62,7 @@ std::string anchor_type(const poprt_anchor* anchor);
 std::vector<const poprt_anchor*> inputs_of(const poprt_runner* runner);
 std::vector<const poprt_anchor*> outputs_of(const poprt_runner* runner);
 
-// 64-byte aligned memory of one anchor.
+// Zeroed memory for the data of one anchor, aligned to 64 bytes.
 class AnchorMemory {
  public:
   explicit AnchorMemory(const poprt_anchor* anchor);
@@ -89,13 +89,15 @@ std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words);
 std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& words);
 // Throws Usage if an input has several shapes.
 void check_single_shapes(const std::vector<NamedShape>& shapes);
-// Throws Usage with the most similar input if `inputs`, those of a model, lack one of these names.
+// Throws Usage if one of `names` is not in `inputs`, which are the inputs of a model. The message
+// suggests the most similar input.
 void check_input_names(const std::vector<std::string>& names,
                        const std::vector<std::string>& inputs);
 // The same for the inputs of an ONNX file. Throws Failure if the file cannot be read.
 void check_input_names(const std::vector<std::string>& names, const std::string& onnx,
                        bool allow_links);
-// Splits "NAME=VALUE" at the first '='. Throws Usage with the name of the option.
+// Splits "NAME=VALUE" at the first '='. Throws Usage, with the name of the option in the message,
+// if NAME or VALUE is missing.
 std::pair<std::string, std::string> split_pair(const std::string& word, const std::string& option);
 
 // The fields of poprt_compile_options that commands share, with the memory that they point to.

@@ -38,7 +38,7 @@ std::string same_option(const CLI::App& command, const std::string& word) {
 }
 
 // Returns the long options that start with `word`. Each is represented by its first name that
-// does. --help-all cannot be abbreviated, because --help would be ambiguous.
+// does. --help-all cannot be abbreviated, because abbreviations of --help would be ambiguous.
 std::vector<std::string> beginning_with(const CLI::App& command, const std::string& word) {
   std::vector<std::string> found;
   for (const CLI::Option* option : command.get_options())
@@ -89,7 +89,7 @@ std::vector<std::string> with_full_option_names(const CLI::App& program, int arg
   return words;
 }
 
-// Names of options in other programs.
+// Options of other programs, each with the option of our commands that users of it mean.
 constexpr std::pair<const char*, const char*> kOtherOptions[] = {
     {"--requests", "--iterations"}, {"--runs", "--iterations"},
     {"--repeat", "--iterations"},   {"--duration", "--seconds"},
@@ -178,7 +178,8 @@ std::string missing_option(const CLI::Option& option, const std::string& path) {
   return fmt::format("expected {0}, found none: give {0} {1}", name, option.get_type_name());
 }
 
-// Rewords CLI11's messages about missing and unreadable values.
+// Rewords CLI11's messages about missing options, commands and values, unreadable values, and
+// options that are given more than once.
 std::string reworded(const CLI::App& program, const std::vector<std::string>& words,
                      const CLI::ParseError& error) {
   const std::string error_text = error.what();
@@ -454,7 +455,8 @@ std::string printable(std::string_view message) {
   std::string line;
   while (!message.empty()) {
     const auto byte = static_cast<unsigned char>(message[0]);
-    // A byte that is no character is also a control character for terminals of 8 bits.
+    // A byte that begins no valid character counts as the character with this code, because 8-bit
+    // terminals interpret the bytes 0x80 to 0x9f as control characters.
     const Character c = first_character(message).value_or(Character{byte, 1});
     const bool control = c.code < 0x20 || (c.code >= 0x7f && c.code < 0xa0);
     for (const char part : message.substr(0, c.bytes))

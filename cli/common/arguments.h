@@ -1,6 +1,7 @@
 // Parses command lines. In every command, wrong usage prints one line on stderr and exits with 2.
 // CLI11 does the parsing. Its headers cost every file that includes them two seconds of compile
-// time, so only arguments.cpp includes them, and commands use the classes Command and Option.
+// time, so only arguments.cpp and help.h include them, and commands use the classes Command and
+// Option.
 #pragma once
 
 #include <fmt/format.h>
@@ -85,7 +86,8 @@ class Command {
   Option* add_flag(const std::string& names, bool& to, const std::string& help);
   Option* add_flag(const std::string& names);
   void set_version_flag(const std::string& names, const std::string& text);
-  void callback(std::function<void()> function);  // parse() of this command calls it
+  // parse() of the program calls the function if the command line selects this command.
+  void callback(std::function<void()> function);
   void require_subcommand();
   // Options that are added from now on belong to this group of --help.
   void group(const std::string& name);
@@ -134,8 +136,8 @@ std::string printable(std::string_view message);
 // command-line spelling.
 std::string spell_options(std::string message);
 
-// Returns the message. If fmt::print failed, the message names the standard output, which is the
-// only file that it writes.
+// Returns the message of an error. A failed fmt::print throws "cannot write to file"; the returned
+// message names the standard output instead, because commands print their results there.
 std::string with_standard_output_name(std::string message);
 
 // Throws Failure if the printed text could not be written.
@@ -180,7 +182,7 @@ Check at_least(T from) {
 
 // Accepts one of these words.
 Check one_of(std::vector<std::string> words);
-// Accepts the path of an existing file or folder.
+// Accept the path of an existing file, or of an existing folder.
 Check existing_file();
 Check existing_folder();
 

@@ -1,4 +1,4 @@
-// Prints the results that `--check`, `--precision_compare` and calibrations write next to a
+// Formats the results that `--check`, `--precision_compare` and calibrations write next to a
 // converted model.
 #pragma once
 

@@ -56,7 +56,8 @@ std::string topic_text(const HelpTopic& topic, size_t width) {
   return text;
 }
 
-// The names of the topics whose text contains a word, at most five, those with the most first.
+// The names of the topics whose text contains a word in upper or lower case: at most five, and the
+// topics with the most occurrences first.
 std::vector<std::string_view> topics_with(std::string_view word) {
   if (word.empty()) return {};  // every text contains it
   std::vector<std::pair<size_t, std::string_view>> found;

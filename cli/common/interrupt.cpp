@@ -16,7 +16,7 @@
 namespace poprt::cli {
 namespace {
 
-// A directory entry of the system call getdents64, which no header of the C library declares.
+// A directory entry as the system call getdents64 returns it.
 struct Entry {
   uint64_t inode;
   int64_t offset;

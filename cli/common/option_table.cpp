@@ -42,8 +42,8 @@ OptionInfo read(const Json& j) {
   return option;
 }
 
-// Replaces the names of documents by the commands that print them, because packages contain the
-// documents only as text of the commands.
+// Replaces the names of documents by the commands that print them, because some packages contain
+// the documents only as text of the commands.
 std::string with_topics(std::string text) {
   constexpr std::string_view kFolder = "docs/", kEnding = ".md";
   for (size_t at = 0; (at = text.find(kFolder, at)) != text.npos; at++) {
@@ -86,7 +86,7 @@ std::string range_of(const OptionInfo& o) {
 
 std::vector<std::string> OptionInfo::spellings() const {
   std::vector<std::string> all = {"--" + name};
-  for (const std::string& alias : aliases)  // the short name is first, an earlier name is last
+  for (const std::string& alias : aliases)  // short names first, other long names last
     all.insert(alias.starts_with("--") ? all.end() : all.begin(), alias);
   return all;
 }

@@ -67,7 +67,7 @@ Words words_of(const GivenOptions& options, const std::filesystem::path& saved_m
 
 // Converts with the wanted opset. If that opset lacks an operator of the model, tf2onnx leaves
 // TensorFlow's operator in the result (often Einsum, which needs opset 12). Then tf2onnx's default
-// opset is used, and the converter decomposes its operators.
+// opset is used, and PopRT's converter decomposes the operators of that opset.
 void run_tf2onnx(const Words& words, const std::string& opset, const std::filesystem::path& onnx,
                  const std::filesystem::path& log) {
   Words first = words;

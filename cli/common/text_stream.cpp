@@ -56,7 +56,9 @@ void TextStream::take(size_t last, const std::string& before, const std::string&
   }
 }
 
-// Returns the part of held_ that begins no stop string; all of it if no token follows.
+// Moves the text that later tokens cannot make part of a stop string from held_ to the result. With
+// `all`, which means that no token follows, this is the whole text. If held_ contains a stop
+// string, only the text before it is returned, and the stream stops.
 std::string TextStream::release_held(bool all) {
   size_t size = held_.size();
   if (count_ > min_tokens_) {

@@ -46,7 +46,8 @@ std::unique_ptr<Tokenizer> open_sentencepiece(const std::filesystem::path& file)
 
 // Opens a tokenizer.json by Python's package tokenizers, in a child process. chat() renders
 // chat_template.jinja, or chat_template of tokenizer_config.json, in the same folder by the package
-// jinja2. Both throw Failure with the command that installs the package if it is missing.
+// jinja2. If a package is missing, this function (tokenizers) or chat() (jinja2) throws Failure
+// with the command that installs it.
 std::unique_ptr<Tokenizer> open_tokenizer_json(const std::filesystem::path& file);
 
 }  // namespace poprt::cli

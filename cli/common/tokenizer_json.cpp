@@ -189,8 +189,8 @@ class TokenizerJson : public Tokenizer {
     words.push_back(file);
     return words;
   }
-  // The package takes ids of 32 bits. It has no text for those that are not in the tokenizer. They
-  // may have gaps, so they may exceed the number of tokens.
+  // The package takes ids of 32 bits and has no text for those that are not in the tokenizer. The
+  // ids of a tokenizer may have gaps, so an id may be larger than the number of tokens.
   static bool is_id(int64_t token) { return token >= 0 && token <= UINT32_MAX; }
   nlohmann::json value_of(const nlohmann::json& answer, const char* key) const {
     if (answer.contains("error"))

@@ -83,7 +83,7 @@ std::string serialized_text(const Value& value, const std::string& key) {
   return text;
 }
 
-// Returns the kind of the parameter PASS.PARAMETER, or an empty text for an unknown pass.
+// Returns the kind of PASS.PARAMETER, or an empty text for an unknown pass or parameter.
 std::string kind_of(const std::string& parameter) {
   static const auto kinds = [] {
     std::map<std::string, std::string> all;

@@ -62,8 +62,8 @@ void check_passes(const OptArguments& a) {
   if (!a.stop_after.empty()) passes::pass_of(a.stop_after);
 }
 
-// Returns the options of the pipelines. The passes of --passes use their limit of rewrites and
-// their reports, too.
+// Returns the options of the pipelines. The passes of --passes also use the limit of rewrites and
+// the function that reports each pass.
 compiler::DriverOptions driver_options(const OptArguments& a, const ir::TextOptions& text) {
   compiler::DriverOptions options;
   std::map<std::string, std::vector<Shape>> shapes;

@@ -288,7 +288,7 @@ int run(RunArguments& a) {
     if (!a.random) throw Usage("--input_shape with --on_demand needs --random");
     a.shapes = parse_single_shapes(std::exchange(a.compile.input_shape, {}));
   }
-  // A .popef file needs a runner also with these numerics.
+  // A .popef file is computed by a runner, also with --numerics faithful (runner_options()).
   if (a.numerics == "faithful" && !a.model.ends_with(".popef")) return run_as_the_chip(a);
   const auto begin = Clock::now();
   const auto passed = [&] {

@@ -39,7 +39,7 @@ class NewModel {
   }
   NewModel(const NewModel&) = delete;
   NewModel& operator=(const NewModel&) = delete;
-  // Prints the path, too, if `writes` is set.
+  // Does not remove the model, and prints its path if `writes` is set.
   void keep(bool writes) {
     if (!kept_ && writes) fmt::print("converted model: {}\n", path_.string());
     kept_ = true;
@@ -90,7 +90,8 @@ void convert_and_compile(const GivenOptions& given) {
   if (only_prints(given)) return;
   MadeFolder made(given.text("output_dir", "./"));
   const bool exports = exports_popef(given), writes = writes_converted(given);
-  // The model that scripts convert for the compiler, or that is only checked, is not kept.
+  // If the converted model is not requested (`writes`), scripts and checks write it into a
+  // temporary folder.
   const bool converts = writes || scripts || given.has("check");
   std::optional<TemporaryFolder> unkept;
   if (!writes && converts) unkept.emplace();

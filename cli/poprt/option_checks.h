@@ -16,7 +16,8 @@ bool only_prints(const GivenOptions& given);
 // Called if a model was only converted: warns about options of the executable.
 void warn_of_executable(const GivenOptions& given);
 
-// Warns about options that are accepted without their full effect.
+// Warns about options that are given several times with different values, and about those that are
+// accepted without their full effect.
 void warn_of_options(const GivenOptions& given);
 
 // Adds --batch_axis 0 if only --batch_size is given.

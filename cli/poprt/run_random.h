@@ -12,7 +12,8 @@ namespace poprt::cli {
 void run_random(poprt_runner* runner, const std::string& prefix);
 void run_random(const poprt_executable* executable);
 
-// Estimates the model on a chip if an option names one; else returns null.
+// Estimates the model on a chip if --ipu_version, --estimate_target or --estimate is given; else
+// returns null.
 Estimate estimate_of(const GivenOptions& given, const poprt_compiler* compiler,
                      const std::string& model);
 

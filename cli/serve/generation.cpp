@@ -95,7 +95,8 @@ bool read_flag(const Json& value, std::string_view name) {
   return value.get<bool>();
 }
 
-// Accepts fields of other servers with the value that requests nothing. Clients send it by default.
+// Accepts fields of other servers with the value that requests nothing, because clients send these
+// values by default. Returns false if the field is not one of them.
 bool read_foreign_field(const std::string& name, const Json& value) {
   const auto expect = [&](bool good, const char* expected) {
     if (!good)

@@ -46,7 +46,7 @@ struct LoadedKinds {
   bool onnx = false;                // ONNX models that are compiled, also if their load failed
   bool compiled_generator = false;  // also if its load failed
   bool any_shape = false;           // models whose shapes are compiled on demand
-  bool failed = false;              // models of an unknown kind, whose load failed
+  bool failed = false;              // whether a load failed, possibly of a model of unknown kind
 };
 
 // Thread-safe.

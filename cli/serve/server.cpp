@@ -23,8 +23,8 @@ bool is_bearer_token(const std::string& header, const std::string& token) {
 
 namespace {
 
-// The reason of a library without what does not help the user: the place in its source, the number
-// that is not that of the port, and a point at the end.
+// Removes what does not help the user from the reason of a library: the place in gRPC's source, the
+// number in the message of libmicrohttpd, which is not that of the port, and the final period.
 std::string short_reason(std::string reason) {
   constexpr std::string_view kBind = "Failed to bind to port ";
   if (const size_t at = reason.find(": "); reason.starts_with(kBind) && at != std::string::npos)

@@ -1,4 +1,5 @@
-// Requests to a model at several shapes. The files determine the shape.
+// Requests to a model at several shapes. The files of the inputs determine the shape, or
+// --input_shape for random inputs.
 #pragma once
 
 #include <memory>
@@ -13,8 +14,9 @@ namespace poprt::cli {
 
 using NamedArrays = std::vector<std::pair<std::string, Array>>;
 
-// Reads the files of --input and --input-pb words. Element types come from the runner and shapes
-// from the files. Throws Failure for a name that the runner does not have.
+// Reads the files of --input and --input-pb words. Shapes come from the files, and elements are
+// converted to the runner's types like those of fill_inputs(). Throws Failure for a name that the
+// runner does not have.
 NamedArrays read_arrays(const std::vector<std::string>& words,
                         const std::vector<std::string>& pb_words, const poprt_runner* runner);
 

@@ -66,7 +66,7 @@ void set_shapes(Case& c, const nlohmann::json& bucket) {
   set(c.outputs, bucket.at("outputs"));
 }
 
-// Names a case by the shapes that differ between the cases.
+// Names each case by its shapes of those inputs whose shapes differ between the cases.
 void name_by_shapes(std::vector<Case>& cases) {
   for (size_t i = 0; i < cases[0].inputs.size(); i++) {
     const auto same = [&](const Case& c) { return c.inputs[i].shape == cases[0].inputs[i].shape; };

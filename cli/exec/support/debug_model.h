@@ -27,14 +27,15 @@ Tensor data_of(const std::string& word, DType dtype, const Shape& shape, const s
 void update_tensors(ir::Graph& graph, const std::vector<std::string>& words);
 
 // Keeps the part of the graph between the named values: `inputs` become its inputs, with their
-// types, and `outputs` its outputs. Other inputs of the graph stay if they are needed. If no names
-// are given, all stay. Throws Usage for unknown names, for a name that is given twice or in both
-// lists, and for an input that no output needs; and the errors of ops::infer().
+// types, and `outputs` its outputs. Other inputs of the graph stay if an output needs them. Throws
+// Usage for unknown names, for a name that is given twice or in both lists, and for a name in
+// `inputs` that no output needs; and the errors of ops::infer().
 void extract(ir::Graph& graph, const std::vector<std::string>& inputs,
              const std::vector<std::string>& outputs);
 
-// Returns the graph as text. Level 0 has the model's metadata, inputs and outputs; level 1 adds the
-// names of nodes, level 2 their inputs, outputs and attributes, level 3 all types and shapes.
+// Returns the graph as text. Level 0 consists of the model's metadata, inputs and outputs, and
+// level 1 of the names of its nodes. Level 2 adds their operators, inputs, outputs and attributes,
+// and level 3 the types and shapes of the inputs and outputs.
 std::string describe(const ir::Graph& graph, int level);
 // Returns the nodes whose names match the regular expression, or else the values, in full and with
 // the elements of constants. The first 4096 bytes of a name are matched. Throws Usage for an

@@ -83,7 +83,7 @@ GenerationBench::GenerationBench(const GenerationSettings& settings, int64_t seq
   poprt_generator_options options{};
   options.struct_size = sizeof options;
   options.max_length = settings_.max_length;
-  // A PopEF file has its number of slots.
+  // A PopEF file determines the number of slots.
   options.slots = settings_.model.ends_with(".popef") ? 0 : sequences;
   options.prefill = settings_.prefill;
   options.threads = settings_.threads;

@@ -43,8 +43,8 @@ class GenerationBench {
   GenerationBench(const GenerationSettings& settings, int64_t sequences);
 
   // Repeats texts with random prompts while `more(repetitions)` is true. If `stopped` becomes true,
-  // a repetition ends early, and counts if it has decoded tokens. The result may have no
-  // repetition then.
+  // a repetition ends early, and counts if each text has its first token and a step was computed.
+  // The result may have no repetition then.
   GenerationTimes measure(const std::function<bool(int64_t)>& more,
                           const std::function<bool()>& stopped);
 
@@ -61,7 +61,7 @@ class GenerationBench {
   std::vector<int64_t> random_prompt();
   Sequence new_sequence(int64_t new_tokens);
   void repeat(GenerationTimes& times, const Stopped& stopped);
-  // Reads tokens to the end, or the first one only. Returns whether it was not stopped.
+  // Reads tokens to the end, or only the first one. Returns false if `stopped` became true before.
   static bool read(poprt_sequence* sequence, bool first_only, const Stopped& stopped);
 
   const GenerationSettings settings_;

@@ -25,7 +25,8 @@ poprt_dtype storage_dtype(poprt_dtype dtype) {
   return poprt_dtype_bits(dtype) == 16 ? POPRT_DTYPE_U16 : POPRT_DTYPE_U8;
 }
 
-// Bytes that do not form a character become U+FFFD. NumPy does not load other codes.
+// Bytes that do not form a character become U+FFFD, because NumPy does not load a text with an
+// invalid code point.
 std::u32string utf32_of(std::string_view text) {
   std::u32string out;
   while (!text.empty()) {

@@ -30,8 +30,8 @@ std::vector<Array> read_npz(const std::string& path);
 // u16 for bf16, u8 for 8-bit floats, and one byte for each smaller element, s8 for signed integers
 // and u8 otherwise.
 
-// Returns `array` with type `wanted` if it may contain its bits, else unchanged. Throws Failure,
-// with `what` as prefix, if an element does not fit.
+// Returns `array` with type `wanted` if its type is the one that stores the bits of `wanted` in
+// files, else unchanged. Throws Failure, with `what` as prefix, if an element does not fit.
 Array as_stored_type(Array array, poprt_dtype wanted, const std::string& what);
 // Returns dense elements as an array that write_npy can write.
 Array to_npy_type(poprt_dtype dtype, const std::vector<int64_t>& shape, const void* data,

@@ -25,10 +25,12 @@ struct RunnerReport {
 std::string report_line(const RunnerReport& report);
 RunnerReport read_report(const std::string& line);
 
-// The printed lines for processes that ran at the same time.
+// The numbers of client threads, of requests of each thread, of processes, and of replicas in each
+// process.
 struct RunnerLoad {
   int64_t threads = 1, iterations = 1, processes = 1, replicas = 1;
 };
+// Returns the lines to print for processes that ran at the same time.
 std::string summary(const std::vector<RunnerReport>& reports, const RunnerLoad& load);
 
 }  // namespace poprt::cli

@@ -65,7 +65,7 @@ SessionTimes through_callbacks(const SessionBench& b, poprt_session* session, co
   return times;
 }
 
-// One thread runs the main programs while this one fills the queues.
+// A thread of this object runs the main programs while the caller of measure() fills the queues.
 class QueueBench {
  public:
   QueueBench(const SessionBench& b, poprt_session* session, const Anchors& inputs,

@@ -28,7 +28,8 @@ class ShardEstimate {
   Candidate estimate(const Plan& plan) const;
 
  private:
-  // The part of each operation, in the order of the program.
+  // Returns a function that maps the result of an operation to its part. The function has a state:
+  // it must be called for the operations in the order of the program.
   std::function<size_t(const std::string& result)> part_of() const;
 
   const ir::Graph& graph_;

@@ -93,8 +93,8 @@ Plan balanced(const std::vector<double>& amounts, size_t parts) {
     throw Usage(fmt::format("--num_ipus: the model has {} places for cuts, found {}", n, parts));
   std::vector<double> sum(n + 1);
   for (size_t i = 0; i < n; i++) sum[i + 1] = sum[i] + amounts[i];
-  // best[p][e]: the size of the largest of p parts of the first e sub-graphs, and the start of the
-  // last part.
+  // best[p][e] is the least possible size of the largest of p parts of the first e sub-graphs, and
+  // from[p][e] is the sub-graph at which the last of these parts begins.
   constexpr double kNone = std::numeric_limits<double>::infinity();
   std::vector best(parts + 1, std::vector<double>(n + 1, kNone));
   std::vector from(parts + 1, std::vector<size_t>(n + 1));

@@ -15,7 +15,7 @@ class TelemetryTable {
  public:
   static constexpr size_t kAnyWidth = SIZE_MAX;
   // `segments` is the result of poprt_telemetry_read(). Lines have at most `width` columns; a
-  // narrow table has fewer columns. Without segments, the text says so.
+  // narrow table has fewer columns. Without segments, the text explains how to publish telemetry.
   std::string text(const nlohmann::json& segments, size_t width = kAnyWidth);
 
  private:

@@ -26,8 +26,9 @@ struct GivenInput {
 };
 GivenInput read_given(const std::string& word, const std::string& option);
 
-// Throws Failure if an output, a pair of a name and a path, would replace the model, its external
-// data or the file of an input (NAME=FILE), or if two outputs have one path.
+// Throws Usage if an output, a pair of a name and a path, would replace the model, its external
+// data, the file of an input (NAME=FILE) or, with the ending .popef, a file that is no PopEF file,
+// or if two outputs have one path.
 void require_separate_files(const std::string& model,
                             std::initializer_list<const std::vector<std::string>*> inputs,
                             const std::vector<std::pair<std::string, std::string>>& outputs);
@@ -44,7 +45,7 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
                  Missing missing,
                  const std::function<bool(const std::string&)>& not_needed = nullptr);
 
-// Converts between 32-bit and 64-bit integers, and from wider floats to f16; leaves other types.
+// Converts between s32 and s64, and from f32 and f64 to f16; leaves other types unchanged.
 // Converted models have the narrower types, and test data usually has the wider ones. Throws
 // Failure with `name` if a value does not fit.
 void convert_to_input_type(Array& a, const std::string& name, poprt_dtype dtype);

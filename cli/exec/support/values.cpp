@@ -78,8 +78,8 @@ compiler::Options options_of(const CompileSettings& settings, const Values& valu
   return options;
 }
 
-// Adds a random word for each element of each text input that has a known shape and no value.
-// Returns whether it added any.
+// Adds the words "word 0", "word 1", ... as elements of each text input that has a known shape of
+// at most 2^20 elements and no value. Returns whether it added any.
 bool add_random_text(const ir::Graph& model, const CompileSettings& settings, Values& values) {
   constexpr int64_t kMaxWords = 1 << 20;
   const auto graph = model.clone();

@@ -36,8 +36,8 @@ struct GivenValues {
 // flow depend on inputs, or because it has sequences or text, it tries again with the values of the
 // given files: first those that determine shapes, then more (compiler::fold_inputs), and finally
 // all. NAME[0], NAME[1] ... are the elements of a sequence. With `random`, text inputs without a
-// file get random words. If all attempts fail, throws the compiler's first message; if a value is
-// invalid, throws its message at once.
+// file get artificial words. If all attempts fail, throws the compiler's first message; if a value
+// is invalid, throws its message at once.
 PreparedModel load_with_values(const std::string& path, CompileSettings& settings,
                                const GivenValues& given);
 
