@@ -36,8 +36,8 @@ struct Document {
   std::shared_ptr<const ir::Graph> ir;          // .onnx and IR text
   std::shared_ptr<const GraphModel> graph;      // .onnx and IR text
   std::shared_ptr<const PopefFile> popef;       // .popef
-  std::shared_ptr<const ProgramModel> program;  // .popef: the first executable
-  std::vector<NamedProgram> programs;           // .popef: all readable programs
+  std::shared_ptr<const ProgramModel> program;  // .popef: the first of `programs`
+  std::vector<NamedProgram> programs;           // .popef: the readable ones of the first 64
   std::shared_ptr<TelemetryHistory> recording;
 
   std::string title() const { return path.filename().string(); }

@@ -78,8 +78,8 @@ class GraphLayout {
   // `open`: the open groups, which always include kRoot. Throws Error(cancelled).
   std::shared_ptr<const Scene> scene(const std::set<int>& open,
                                      const std::atomic<bool>* cancel = nullptr);
-  // Returns all groups, or the outer levels of groups for which at most `most` boxes are visible.
-  // The latter shows one box for repeated layers.
+  // all_groups() returns all groups. groups_within() returns the outer levels of groups for which
+  // at most `most` boxes are visible, without the groups of repeated layers.
   std::set<int> all_groups() const;
   std::set<int> groups_within(size_t most) const;
 

@@ -115,7 +115,7 @@ Compilation compile_with_history(const ir::Graph& graph, const compiler::DriverO
 
 namespace {
 
-// Whether dimension `d` is a height or width of an image.
+// Whether dimension `d` is the height or the width of a picture, both of which are variable.
 bool is_side_of_picture(const Shape& shape, size_t d) {
   if (shape.size() != 4) return false;
   const auto colours = [](int64_t n) { return n == 1 || n == 3; };

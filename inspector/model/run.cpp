@@ -192,7 +192,8 @@ std::shared_ptr<const runtime::Model> model_to_run(const Document& document,
 
 namespace {
 
-// The repeated runs end after this time. A first run of more than kLongMs is not repeated.
+// The repeated runs end after kWarmMs or kMostWarmRuns runs. A first run of at least kLongMs is not
+// repeated.
 constexpr double kWarmMs = 200, kLongMs = 2000;
 constexpr int kMostWarmRuns = 20;
 

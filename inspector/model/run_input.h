@@ -51,9 +51,10 @@ bool is_input_file(const std::filesystem::path& path);
 // empty. The same seed gives the same bytes.
 Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed);
 
-// Converts numbers to a tensor. They are rounded, and for integers clamped to the range of the
-// type; NaN becomes 0. For booleans, numbers other than 0 are true. Throws unimplemented for types
-// other than floats of at least 16 bits, integers of at least 8, and booleans.
+// Converts numbers to a tensor. They are rounded to the type. For integers, they are also clamped
+// to its range, and NaN becomes 0. For booleans, numbers other than 0 are true. Throws
+// unimplemented for types other than floats of at least 16 bits, integers of at least 8 bits, and
+// booleans.
 Tensor tensor_of(DType dtype, const Shape& shape, std::span<const double> values);
 
 // Converts a picture (u8 [height, width, 3]) to an input of `shape`: [N, C, H, W], [N, H, W, C],
