@@ -45,8 +45,8 @@ static void* client(void* number) {
     draw(j, first + i);
     const poprt_input in = {"image", 0, j->image, sizeof j->image};
     const poprt_output out = {"scores", 0, j->scores, sizeof j->scores};
-    /* This waits while the runner's queue is full (queue_depth of poprt_runner_options, 64 by
-     * default). poprt_runner_submit can fail instead, or let the request wait in a list. */
+    /* This waits while the runner's queue is full (queue_depth of poprt_runner_options, by default
+     * at least 64). poprt_runner_submit can fail instead, or let the request wait in a list. */
     check(poprt_runner_execute_async(runner, &in, 1, &out, 1, NULL, NULL, &j->request));
   }
   return (void*)right;

@@ -63,7 +63,7 @@ int main(int argc, char** argv) try {
       if (flying.size() == kInFlight) land();
       flying.push_back(std::make_unique<Job>(number * kRequests + i));
       // executeAsync() never waits: requests beyond the runner's queue (RuntimeConfig::queueDepth,
-      // 64 by default) wait in a list without limit. The caller must limit them, as here.
+      // by default at least 64) wait in a list without limit. The caller must limit them, as here.
       flying.back()->answer = runner.executeAsync(flying.back()->in, flying.back()->out);
     }
     while (!flying.empty()) land();

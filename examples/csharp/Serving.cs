@@ -21,8 +21,8 @@ internal static class Serving
         var scores = new float[10];
         using (Bindings memory = runner.CreateBindings().Input("image", ImageOf(k)).Output("scores", scores))
         {
-            // ExecuteAsync never waits: requests beyond the runner's queue (RuntimeConfig.QueueDepth, 64 by default)
-            // wait in a list without limit. The caller must limit them, as here.
+            // ExecuteAsync never waits: requests beyond the runner's queue (RuntimeConfig.QueueDepth, by default at
+            // least 64) wait in a list without limit. The caller must limit them, as here.
             await limit.WaitAsync();
             try
             {

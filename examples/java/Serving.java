@@ -43,7 +43,7 @@ final class Serving {
       if (flying.size() == IN_FLIGHT) flying.remove().join();
       Request request = new Request(runner, k);
       // executeAsync() never waits: requests beyond the runner's queue (RuntimeConfig.queueDepth,
-      // 64 by default) wait in a list without limit. The caller must limit them, as here.
+      // by default at least 64) wait in a list without limit. The caller must limit them, as here.
       CompletableFuture<Void> answer = runner.executeAsync(request.memory);
       flying.add(
           answer.thenRun(

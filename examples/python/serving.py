@@ -19,8 +19,8 @@ def image_of(k):
 
 async def client(runner, number, expected):
     """Returns the number of correct answers."""
-    # submit() never blocks the loop: requests beyond the runner's queue (RuntimeConfig.queue_depth, 64) wait in a list
-    # without limit. The caller must limit them, as here.
+    # submit() never blocks the loop: requests beyond the runner's queue (RuntimeConfig.queue_depth, by default at least
+    # 64) wait in a list without limit. The caller must limit them, as here.
     limit = asyncio.Semaphore(IN_FLIGHT)
 
     async def ask(k):

@@ -41,8 +41,8 @@ func client(runner *poprt.Runner, number int, expected [][]float32) (right int, 
 	submit := func(k int) {
 		j := newJob(k)
 		in, out := j.tensors()
-		// runner.Go never waits: requests beyond the runner's queue (RunnerOptions.QueueDepth, 64 by default) wait in a
-		// list without limit. The caller must limit them, as here: after the first ones, each waits for an answer.
+		// runner.Go never waits: requests beyond the runner's queue (RunnerOptions.QueueDepth, by default at least 64)
+		// wait in a list without limit. The caller must limit them, as here: after the first ones, each waits for an answer.
 		call := runner.Go(in, out, done)
 		jobs[call], memory[call] = k, j
 	}
