@@ -16,7 +16,7 @@ inline std::string message_for(poprt_error* error) {
   return text;
 }
 
-// ONNX in bytes: messages and numbers of fields, all shorter than 128.
+// The bytes of a field of a protobuf message. All numbers and lengths must be less than 128.
 inline std::string number(int field, int value) {
   return {static_cast<char>(field << 3), static_cast<char>(value)};
 }

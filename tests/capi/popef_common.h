@@ -1,4 +1,4 @@
-/* A PopEF file with one blob of each kind, made through the C ABI. */
+/* A PopEF file with blobs of every kind, made through the C ABI. */
 #ifndef POPRT_TESTS_CAPI_POPEF_COMMON_H
 #define POPRT_TESTS_CAPI_POPEF_COMMON_H
 
@@ -196,8 +196,8 @@ static inline void write_blob(poprt_popef_writer* w, const poprt_popef_blob_info
   poprt_popef_blob_writer_free(blob);
 }
 
-/* Metadata, a compressed executable, an opaque blob, the tensors "w" and "scalar", the feed "fed".
- */
+/* Writes metadata, a compressed executable, an opaque blob, the tensors "w" and "scalar", and the
+ * feed "fed". */
 static inline void write_sample(poprt_popef_writer* w) {
   const int64_t four[] = {4}, two_three[] = {2, 3};
   poprt_popef_metadata* m = sample_metadata("model");

@@ -20,7 +20,7 @@
 
 namespace poprt::test {
 
-// Free the object that a call has created.
+// Frees an object that a call has created.
 inline void drop(poprt_compiler* p) { poprt_compiler_free(p); }
 inline void drop(poprt_executable* p) { poprt_executable_free(p); }
 inline void drop(poprt_string* p) { poprt_string_free(p); }
@@ -46,7 +46,7 @@ class Recorded : public testing::Test {
   }
   ~Recorded() override { std::filesystem::remove_all(folder); }
 
-  // Returns code and message, without this machine's paths and addresses.
+  // Returns code and message, with DATA, FOLDER and VERSION in place of values that may differ.
   std::string message_for(poprt_error* error) const {
     if (!error) return "ok";
     std::string text = std::string(poprt_error_code_name(poprt_error_get_code(error))) + ": " +

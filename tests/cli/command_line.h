@@ -22,7 +22,7 @@ struct Printed {
   std::string out, err;
 };
 
-// `words` without the program's name.
+// Parses `words`, which lack the program's name, and returns what the parser prints.
 inline Printed parse(Command& command, std::vector<std::string> words) {
   words.insert(words.begin(), "program");
   std::vector<char*> raw;
@@ -36,8 +36,8 @@ inline Printed parse(Command& command, std::vector<std::string> words) {
   return output;
 }
 
-// Returns the exception of type `Kind` that `body` throws. Another exception, or none, fails the
-// test.
+// Returns the message of the exception of type `Kind` that `body` throws. Another exception, or
+// none, fails the test.
 template <class Kind, class Body>
 std::string message_of(Body&& body) {
   try {

@@ -87,7 +87,8 @@ inline std::filesystem::path write_compiled(const SampleFolder& folder, const st
   return path;
 }
 
-// y = relu(x) + 1, computed with a product. Two nodes have the names of nodes of the sample.
+// y = relu(x) + 1, with two products that cancel. Three nodes have the names of nodes of the
+// sample.
 inline constexpr const char* kOtherText = R"(graph "other" opset {"": 17} {
   input %x : f32[3,2]
   const %one : f32[1] = [1.0]

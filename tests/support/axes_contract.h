@@ -150,8 +150,8 @@ inline std::vector<bool> differing(const Tensor& a, const Tensor& b) {
 
 // -- What the map names ---------------------------------------------------------------------------
 
-// The indices on each axis of the output that a slice of an input reaches; empty if it reaches no
-// element.
+// The indices on each axis of the output that a slice of an input reaches. `any` is false if it
+// reaches no element.
 struct Named {
   std::vector<std::vector<bool>> places;
   bool any = true;
@@ -228,7 +228,8 @@ class Contract {
   }
 
  private:
-  // Conditions and indices select places, and signs select what a node does with the values.
+  // Adds inputs with other conditions, indices and signs: conditions and indices select places, and
+  // signs select what a node does with the values.
   void add_bases() {
     for (int b = 1; b < kBases; b++) {
       std::vector<Tensor> inputs = t_.inputs;
@@ -358,7 +359,7 @@ class Contract {
         found_.wrong.push_back(fmt::format("{}: {}, not {}", what, y[k], x[k]));
   }
 
-  // The places of all axes in the group in another order give the same.
+  // Another order of the places, the same on all axes of the group, must not change the results.
   void check_reduced(const std::vector<InputAxis>& group) {
     const auto size = map_.inputs[group[0].input][group[0].axis];
     for (const InputAxis& a : group) EXPECT_EQ(map_.inputs[a.input][a.axis], size) << t_.name;

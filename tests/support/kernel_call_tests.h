@@ -97,8 +97,8 @@ inline constexpr std::string_view kKernelsOfSamples[] = {"check_numbers",
                                                          "tf_idf",
                                                          "tree_ensemble"};
 
-// Memory in front of a page that cannot be touched. Operands that are aligned as an arena does have
-// up to 63 bytes between their end and the page; those hold a pattern that must not change.
+// Memory in front of a page that cannot be touched. Operands that are aligned as in an arena have
+// up to 63 bytes between their end and the page; those bytes hold a pattern that must not change.
 class Fence {
  public:
   static constexpr size_t kRoom = size_t{4} << 20, kPage = 4096;
@@ -266,8 +266,8 @@ TEST_P(KernelCall, AccessesNoMemoryOutsideItsOperands) {
   });
 }
 
-// Memory of every operand. It has the same numbers each time; they are small, so they are valid
-// indices.
+// Memory of every operand. It has the same numbers each time. Integers of more than a byte are 0, 1
+// or 2, so that they are valid indices.
 class Memory {
  public:
   explicit Memory(const OneCall& c) {

@@ -201,7 +201,7 @@ class MessageCounts {
   std::map<std::string, int> counts_;
 };
 
-// The message of a line "COUNT x MESSAGE" of MessageCounts, unless it was taken.
+// The message of a line "COUNT x MESSAGE" of MessageCounts, or "" if it begins with "taken".
 inline std::string counted_message_of(const std::string& line) {
   const size_t at = line.find(" x ");
   return at == line.npos || line.compare(at + 3, 5, "taken") == 0 ? "" : line.substr(at + 3);

@@ -245,7 +245,8 @@ class RunnerSoak {
                                              &s},
                                             options);
         if (kind < 6 && kind >= 3) s.request->cancel();
-        // The runner's threads may drop the last reference to a request.
+        // Drops the request when it ends, so that a thread of the runner may drop the last
+        // reference.
         if (kind == 6) collect(s);
       } catch (const Error& e) {
         if (e.code() == ErrorCode::cancelled && kind != 0)

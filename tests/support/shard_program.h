@@ -23,7 +23,7 @@ inline device::Image shard_program(size_t ipus, bool pipelined, const Shape& sha
   const auto y = b.output(b.add_output({"y", DType::f32, shape}), 0, bytes, DType::f32, shape);
   const auto z = b.output(b.add_output({"z", DType::f32, shape}), 0, bytes, DType::f32, shape);
   std::vector<program::BufferId> links;
-  for (size_t i = 0; i < ipus; i++) {  // i to i + 1; the last from the first to the last
+  for (size_t i = 0; i < ipus; i++) {  // from IPU i to i + 1; the last link from the first IPU
     const uint32_t from = i + 1 < ipus ? static_cast<uint32_t>(i) : 0;
     links.push_back(b.arena(i * bytes, bytes, DType::f32, shape));
     const program::BufferId place[] = {links.back()};

@@ -1,6 +1,6 @@
 // ONNX Runtime through its C API, loaded at run time: no header of it is needed. The API is one
-// table of function pointers whose order never changes (docs/C_API.md of ONNX Runtime); kSlot* are
-// positions in it.
+// table of function pointers whose order never changes (docs/C_API.md of ONNX Runtime); the numbers
+// of Slot are positions in it.
 #pragma once
 
 #include <dlfcn.h>

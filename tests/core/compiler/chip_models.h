@@ -30,7 +30,7 @@ struct Transformer {
   bool all_tokens = true;  // whether the last product is computed for every token
 };
 
-// ResNet-50 v1.5 for images of 224 x 224, with `bytes` images of u8.
+// ResNet-50 v1.5 for images of 224 x 224. `bytes`: the images have elements of u8.
 Model resnet50(int64_t batch, bool bytes);
 // ResNeXt-101 32x4d.
 Model resnext101(int64_t batch);

@@ -89,11 +89,11 @@ inline std::vector<ExpectedText> expected_texts(const std::string& kind,
   return texts;
 }
 
-// Reads a sequence to its end.
 struct Text {
   std::vector<int64_t> tokens;
   std::vector<double> log_probabilities;
 };
+// Reads a sequence to its end.
 inline Text read_text(generate::Sequence& s) {
   Text text;
   while (const auto token = s.next()) {
@@ -127,7 +127,7 @@ inline void expect_text(generate::Generator& generator, const ExpectedText& want
   EXPECT_EQ(s->finish(), generate::Finish::length);
 }
 
-// Compares the tokens of random texts, of which at most six run at the same time.
+// Compares the tokens of random texts, of which at most seven run at the same time.
 inline void expect_same_tokens_together(generate::Generator& generator,
                                         const std::vector<ExpectedText>& texts, int rounds) {
   std::mt19937 random(5);

@@ -82,7 +82,8 @@ inline std::unique_ptr<ir::Graph> import_proto(const pb::ModelProto& model) {
   return import_bytes(bytes_of(bytes));
 }
 
-// Imports and expects an error of this code whose message contains every part.
+// Expects that the action throws an error of this code whose message is one line that contains
+// every part.
 template <class Action>
 void expect_error(ErrorCode code, std::vector<std::string> parts, Action&& action) {
   try {
@@ -140,8 +141,8 @@ inline void write_file(const std::filesystem::path& path, const std::string& byt
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// Returns the first difference, or "" if the graphs are equal. Values correspond by position; `map`
-// contains the pairs of outer graphs.
+// Returns the first difference, or "" if the graphs are equal. Values correspond by position.
+// `pairs_` also contains the pairs of enclosing graphs.
 class GraphDifference {
  public:
   std::string compare(const ir::Graph& a, const ir::Graph& b) {
@@ -150,7 +151,7 @@ class GraphDifference {
     auto metadata = [](const ir::Graph& g) {
       auto m = g.metadata;
       m.erase("ir_version");
-      // The export omits it.
+      // The export omits these entries.
       std::erase_if(m, [](const auto& e) { return e.first.starts_with(ir::kDeclaredContainer); });
       return m;
     };

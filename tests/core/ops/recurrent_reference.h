@@ -167,7 +167,8 @@ inline void check_recurrent(const RecurrentCase& c) {
   if (c.op == "LSTM") compare(got[2], want.y_c);
 }
 
-// Every direction, layout, optional input and several sizes.
+// Checks every direction and layout, several sizes, and forms with and without bias, initial state,
+// lengths and constant weights.
 inline void check_recurrent_forms(RecurrentCase c) {
   for (const std::string direction : {"forward", "reverse", "bidirectional"})
     for (const int64_t layout : {0, 1})
@@ -184,7 +185,8 @@ inline void check_recurrent_forms(RecurrentCase c) {
       }
 }
 
-// Threads may take sequences or units each (kernels/recurrent.cpp): no bit may depend on it.
+// Each thread takes some sequences, or some units of all sequences (kernels/recurrent.cpp). No bit
+// may depend on the number of threads.
 inline void check_recurrent_splits(RecurrentCase c) {
   for (const auto& [batch, hidden] : {std::pair<int64_t, int64_t>{2, 600}, {9, 37}, {9, 600}}) {
     c.batch = batch;

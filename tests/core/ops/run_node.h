@@ -115,7 +115,8 @@ inline int64_t ravel(const std::vector<int64_t>& at, const Shape& shape) {
   return flat;
 }
 
-// Every element of `out` is the element of `in` at source(index), or `fill` where that is nullopt.
+// Expects that every element of `out` is the element of `in` at source(index), or `fill` (zero if
+// it is undefined) where that is nullopt.
 inline void expect_moved(
     const Tensor& out, const Tensor& in,
     const std::function<std::optional<std::vector<int64_t>>(const std::vector<int64_t>&)>& source,

@@ -1,6 +1,6 @@
 // Samples: one small use of an operator with an independent double-precision reference. Every
-// operator's test file adds some; contract_test.cpp runs them all and fails for an operator without
-// any.
+// operator's test file adds some. contract_test.cpp runs them all, and fails if an operator has
+// none and is not in its list of exceptions.
 //
 //   OPS_SAMPLE(Relu) {
 //     samples.add("Relu", 14).input(random_f32({3, 5}, -2, 2)).shape({3, 5}).reference(
@@ -49,7 +49,7 @@ struct Sample {
     attributes[std::move(key)] = std::move(value);
     return *this;
   }
-  // One call per output.
+  // Called once for each output.
   Sample& shape(Shape s) {
     shapes.push_back(std::move(s));
     return *this;

@@ -17,10 +17,10 @@
 //   --- text
 //   its report, line for line
 //   --- fails PART OF THE MESSAGE
-//   IR of a graph (or of none) that it refuses
+//   IR of a graph that it refuses, or a text that is no graph
 //
 // Each `before` and `says` graph, and the result of the pass, are computed with random inputs:
-// outputs of one name are equal. Inputs whose type the pass changes get the same numbers.
+// outputs of the same name must be equal. Inputs whose type the pass changes get the same numbers.
 #pragma once
 
 #include <map>

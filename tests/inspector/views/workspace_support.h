@@ -40,7 +40,7 @@ class WorkspaceTest : public testing::Test {
     ImGui::Render();
     return actions;
   }
-  // Until loading, layout and statistics that frames begin are done.
+  // Draws frames until loading, layout and statistics that they begin are done.
   void settle() {
     for (int i = 0; i < 6; i++) {
       workspace->settle();

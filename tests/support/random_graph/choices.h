@@ -12,7 +12,7 @@ namespace poprt::test {
 class Choices {
  public:
   explicit Choices(uint64_t seed) : state_(seed) {}
-  // Every decision consumes one to eight bytes; after the last byte all bytes are zero.
+  // A decision between two or more consumes one to eight bytes; after the last byte all are zero.
   explicit Choices(std::span<const uint8_t> bytes) : from_bytes_(true), bytes_(bytes) {}
 
   // All bytes are used: further decisions are all zero.

@@ -101,7 +101,8 @@ class Builder {
               Type output) {
     return node(op, inputs, std::move(attributes), std::vector<Type>{std::move(output)});
   }
-  // Decides, rarely with true, whether to add a form that the compiler is documented to refuse.
+  // Decides whether to add a form that the compiler is documented to refuse, in a quarter of the
+  // cases with true.
   bool may_be_refused() { return c.chance(25); }
   // Counts dimension d of the value as a size that depends on data.
   Value* root(Value* v, size_t d);

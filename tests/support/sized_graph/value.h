@@ -74,7 +74,7 @@ std::vector<int64_t> strides_of(const Shape& shape);
 // Calls f with the multi-index of each element, in row-major order.
 void for_each_index(const Shape& shape, const std::function<void(const Shape&)>& f);
 size_t offset_of(const Shape& index, const std::vector<int64_t>& strides);
-// Copies element `from` of a to the end of `to`.
+// Copies element `from` of `a` to the end of `to`.
 void append(Val& to, const Val& a, size_t from);
 
 // The values of a graph and of the enclosing graphs.

@@ -28,7 +28,8 @@ inline std::vector<double> real_part(const Values& got, Shape* shape = nullptr) 
   return out;
 }
 
-// x has 5 elements, of which z has the first, third and fourth: 1, 3, -4.
+// Runs `body` on z, the first, third and fourth of the five elements of x: 1, 3, -4. Returns the
+// real part of y.
 inline std::vector<double> of_kept(const std::string& body, Shape* shape = nullptr) {
   const Executable e = compile_body(
       "input %x : f32[5]\n input %c : bool[5]\n %z : ? = Compress(%x, %c) {axis = 0}\n" + body +
@@ -54,7 +55,7 @@ inline void expect_as_of_rows(const std::string& body, int64_t columns = 3,
   for (const int64_t n : counts) {
     Tensor condition = Tensor::zeros(DType::boolean, {5});
     std::vector<float> kept;
-    for (int64_t k = 0; k < n; k++) {  // from row 4 - n on, around
+    for (int64_t k = 0; k < n; k++) {  // rows 4, 2, 0, 3, 1
       const auto row = static_cast<size_t>((4 + k * 3) % 5);
       condition.mutable_values<bool>()[row] = true;
     }

@@ -43,7 +43,7 @@ inline Executable compile_body(const std::string& body, Options options = {}) {
   return test::compile_text(graph_text(body), std::move(options));
 }
 
-// Runs twice, so that values left in memory by the first run are noticed.
+// Runs with one thread and with three, and expects equal results.
 inline Values run(const Executable& e, const Values& feeds) {
   const Values first = test::run_executable(e, feeds);
   const Values again = test::run_executable(e, feeds, 3);

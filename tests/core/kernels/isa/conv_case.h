@@ -15,8 +15,8 @@
 
 namespace poprt::kernels::test {
 
-// The builds of a table that this CPU can run: POPRT_BUILDS(conv) for isa::conv_baseline and
-// others.
+// Returns the tables that this CPU can run. `all` contains a table of kernels for each instruction
+// set, the smallest set first. POPRT_BUILDS(conv) passes isa::conv_baseline, conv_avx2 and others.
 template <class Table>
 std::vector<const Table*> builds_of(std::initializer_list<const Table*> all) {
   std::vector<const Table*> can;
@@ -42,7 +42,7 @@ struct ConvCase {
   int64_t filters() const { return groups * m; }
 
   // Computes the sizes of the output from the other fields, with `end` more padding at the end of
-  // each axis.
+  // each axis, and fills the operands with random numbers.
   void finish(std::mt19937& rng, int64_t end) {
     isa::ConvShape& s = window;
     const auto out = [&](int64_t in, int64_t k, int64_t stride, int64_t pad, int64_t dilation) {
@@ -92,7 +92,7 @@ struct ConvCase {
     return t;
   }
 
-  // The arguments of the kernels: relu, and the numbers of blocks.
+  // Returns the arguments of a kernel: relu, and the numbers of blocks.
   isa::ConvShape shape(int64_t kernel_groups, int64_t kernel_c, int64_t kernel_m) const {
     isa::ConvShape s = window;
     s.batch = n;

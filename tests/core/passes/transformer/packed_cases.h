@@ -15,7 +15,7 @@ inline constexpr int64_t kPackRows = 2, kPackLength = 8, kPackHidden = 12;
 
 // How a transformer is written.
 struct Writing {
-  std::string embedding, mask, scores;  // the mask makes %m of %mask, the scores %sm of %s and %m
+  std::string embedding, mask, scores;  // `mask` makes %m of %mask, `scores` %sm of %s and %m
   std::string head = "%y = Add(%out, %be)";
 };
 
@@ -38,7 +38,7 @@ inline std::string bert_embedding() {
 )";
 }
 
-// If the types of tokens are no input, they are rows of one constant.
+// The types of tokens are no input of the model, but rows of a constant.
 inline std::string typed_embedding() {
   std::string types;
   for (int64_t i = 0; i < kPackRows * kPackLength * kPackHidden; i++)
@@ -232,7 +232,7 @@ inline std::vector<Sequence> random_sequences(std::vector<size_t> lengths, uint3
   return all;
 }
 
-// The inputs with sequence k at place `at[k]`; its mask has `number[k]`.
+// Sets the inputs: sequence k begins at place `at[k]`, and its mask has `number[k]`.
 inline void feed_sequences(std::map<std::string, Tensor>& feeds, std::span<const Sequence> all,
                            std::span<const size_t> at, std::span<const int64_t> number) {
   const Shape shape{kPackRows, kPackLength};
