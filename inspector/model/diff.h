@@ -31,16 +31,17 @@ struct Measured {
   std::shared_ptr<const ProgramProfile> profile;  // may be null
 };
 
-// Rows for the differences of the programs and their times. Times of nodes are included only if
-// they differ by more than a hundredth of the whole run and by more than their noise, largest
-// difference first.
+// Rows for the differences of the programs and their times. The time of the whole run always has a
+// row. Times of nodes have one only if they differ by more than a hundredth of the whole run and by
+// more than their noise, largest difference first.
 std::vector<DiffRow> diff_programs(const Measured& left, const Measured& right);
 // Whether diff_programs() makes such rows, so that a new measurement replaces them.
 bool is_of_programs(const DiffRow& row);
 
 // Returns the programs of two documents, compiled if necessary. If `seconds` is above 0, also
 // measures their times. The programs run alternately, so that changes of the machine's speed affect
-// both. Throws the errors of compiling, and Error(cancelled).
+// both. Throws invalid_argument for a document without a program, the errors of compiling, and
+// Error(cancelled).
 std::pair<Measured, Measured> measure_documents(const Document& left, const Compilation* left_made,
                                                 const Document& right,
                                                 const Compilation* right_made, double seconds,

@@ -2,7 +2,7 @@
 //
 // The layout of each group has its members as boxes. Values enter and leave through ports in its
 // first and last layer. Opening or closing a group therefore changes only the levels that contain
-// it, and their order stays the same. Levels are cached until the graph changes.
+// it, and their order stays the same. Levels are cached.
 #pragma once
 
 #include <atomic>

@@ -11,9 +11,10 @@ namespace poprt::inspector {
 
 // Returns, in topological order, the nodes for which every word of `text` is part of the name, the
 // operator, the name or the type of a value, or an attribute. A prefix limits a word to one field:
-// `op:`, `name:`, `dtype:`, `attr:` ("attr:group=32"), `shape:` of any value, `in:` and `out:` of
-// inputs and outputs, `weight:` of weights. In "op:conv weight:64x*x3x3", x matches × and * any
-// dimension. An empty text matches nothing.
+// `op:`, `name:`, `dtype:` (the whole name of a type), `attr:` ("attr:group=32"), `shape:` of any
+// value, `in:` and `out:` of inputs and outputs, `weight:` of weights. In "op:conv
+// weight:64x*x3x3", x matches × and * any dimension; a word with * must match the whole shape. An
+// empty text matches nothing.
 std::vector<int> search_nodes(const GraphModel& graph, std::string_view text);
 
 // Returns `node` and all nodes within `distance` edges in either direction, sorted.

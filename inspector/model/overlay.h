@@ -28,7 +28,8 @@ bool is_overlay_file(const std::filesystem::path& path);
 // Throws not_found, resource_exhausted for more than 256 MiB, and data_loss with the place of an
 // invalid value or if no node is known.
 Overlay read_overlay(const std::filesystem::path& path, const GraphModel& graph);
-// The same for values by name. `values` may have NaN, which is the same as no value.
+// Makes an overlay of values by name. NaN is the same as no value. Throws nothing: names that the
+// graph does not have are in `unknown`.
 Overlay overlay_of(std::string name, const std::vector<std::pair<std::string, double>>& values,
                    const GraphModel& graph);
 

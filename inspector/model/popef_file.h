@@ -70,10 +70,10 @@ class PopefFile {
   uint64_t file_bytes() const { return file_bytes_; }
   const std::vector<std::string>& problems() const { return problems_; }
 
-  // Keys and values of one model's metadata except its anchors.
+  // Keys and values of one model's metadata except its anchors, and of its variants and IPUs.
   std::vector<std::pair<std::string, std::string>> metadata_rows(size_t model) const;
-  // Rows of anchors() that contain `filter` in a cell, sorted by a column. A prefix such as
-  // "graph1/" selects the rows of this graph of a fused model.
+  // Rows of anchors() that contain `filter` in a cell, sorted by a column (shapes by their bytes).
+  // A prefix such as "graph1/" selects the rows of this graph of a fused model.
   std::vector<size_t> anchor_rows(std::string_view filter, AnchorColumn column, bool descending,
                                   std::string_view prefix = {}) const;
 

@@ -30,12 +30,13 @@ struct ProgramProfile {
 ProgramProfile profile_program(const program::LoadedProgram& program, double seconds,
                                Progress& progress);
 
-// Returns the node that an instruction with this name implements: the node has that name, or its
-// first result has. Returns kNone if there is none.
+// Returns the node that an instruction with this name implements: the node has that name, or one of
+// its results has (GraphModel::find()). Returns kNone if there is none.
 int node_of_instruction(const GraphModel& graph, const std::string& name);
 
-// Nanoseconds of each node of a graph; 0 if no instruction has its name. Only instructions [first,
-// last] of main count, because nodes of several variants may have the same name.
+// Nanoseconds of each node of a graph; 0 if no instruction has its name or that of its first
+// result. Only instructions [first, last] of main count, because nodes of several variants may have
+// the same name.
 std::vector<double> node_times(const GraphModel& graph, const ProgramProfile& profile,
                                size_t first = 0, size_t last = SIZE_MAX);
 

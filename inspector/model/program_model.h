@@ -62,13 +62,14 @@ class ProgramModel {
 
   const std::vector<InstructionRow>& instructions() const { return instructions_; }
   const std::vector<ArenaInterval>& intervals() const { return intervals_; }
-  // Empty if a run executes the whole of main.
+  // Empty if main has no variants and is not cut for IPUs.
   const std::vector<ProgramPart>& parts() const { return parts_; }
   // The part of an instruction of main, or -1.
   int part_of(size_t instruction) const;
   // Bytes of the arena in use at each instruction of main.
   const std::vector<uint64_t>& live_bytes() const { return live_bytes_; }
-  // The same for an IPU's own memory, without transferred data. Equal if there is one IPU.
+  // The same in the memory of the IPU that runs the instruction, without transferred data. Equal to
+  // live_bytes() for instructions that belong to no part of an IPU.
   const std::vector<uint64_t>& own_bytes() const { return own_bytes_; }
   uint64_t arena_bytes() const { return arena_bytes_; }
   uint64_t weights_bytes() const { return weights_bytes_; }

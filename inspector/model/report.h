@@ -39,9 +39,9 @@ struct ReportOptions {
 
 // The views of a document that report() accepts.
 std::vector<std::string> views_of(const Document& document);
-// "all" selects every view. Throws invalid_argument for a view that the document does not have.
-// `compilation` is needed for the passes, program and memory of a graph; if it is null, they are
-// omitted.
+// "all" selects every view. `compilation` is needed for the passes, program, parts and memory of a
+// graph; if it is null, they are omitted. Throws invalid_argument for a view that the document does
+// not have, and out_of_range for a step that the compilation does not have.
 std::vector<Table> report(const Document& document, std::string_view view,
                           const ReportOptions& options, const Compilation* compilation);
 Table diff_table(const DocumentDiff& diff);

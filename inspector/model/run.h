@@ -15,8 +15,9 @@
 namespace poprt::inspector {
 
 // Returns the model for the runtime: the PopEF file, or the compiled graph. If `compilation` is
-// null, the graph is compiled here. `executable` selects one of several in a file. Throws the
-// errors of the document, and Error(cancelled).
+// null, the graph is compiled here. `executable` selects one of several in a file. Throws
+// invalid_argument for a document that is no model, failed_precondition for one that does not
+// compile, the errors of reading a PopEF file, and Error(cancelled).
 std::shared_ptr<const runtime::Model> model_to_run(const Document& document,
                                                    const Compilation* compilation,
                                                    Progress& progress,

@@ -92,7 +92,7 @@ struct TelemetrySeries {
   // The input queue that the device waited for most in the previous seconds, or -1. A queue that
   // had waiting elements then does not count, even if the device waited at times.
   int starving_queue(const TelemetrySample& sample) const;
-  // The first queue without free space, or -1.
+  // The first queue that counts as full (kFull), or -1.
   int full_queue(const TelemetrySample& sample) const;
   // Quantile of the requests completed in (from, to]; negative if there were none.
   double latency(double from, double to, double quantile) const;
@@ -109,7 +109,7 @@ class TelemetryHistory {
  public:
   // Adds the snapshots of one time. Times must not decrease.
   void add(double time, const std::vector<runtime::TelemetrySnapshot>& snapshots);
-  // Adds a mark, which the user names.
+  // Adds a mark with this name. The oldest one is removed if there are 100.
   void mark(double time, std::string text);
   const std::vector<TelemetrySeries>& series() const { return series_; }
   const std::vector<TelemetryEvent>& marks() const { return marks_; }
@@ -135,7 +135,7 @@ TelemetryHistory read_recording(const std::filesystem::path& path);
 class TelemetryWatcher {
  public:
   // If `folder` is empty, the default folder of this user's processes is read. `wake` is called
-  // after samples with a live process, and after the first one without.
+  // after each sample with a live process, and after the first sample without one that follows.
   explicit TelemetryWatcher(std::filesystem::path folder = {}, double interval = 0.1,
                             std::function<void()> wake = {});
   ~TelemetryWatcher();
@@ -158,7 +158,7 @@ class TelemetryWatcher {
   // be created.
   void record(const std::filesystem::path& path);
   void stop_recording();
-  // Also adds the mark to the recording.
+  // Adds a mark "mark N" to the history, and to the recording, if there is one.
   void mark(double time);
   bool recording() const { return recording_.load(std::memory_order_relaxed); }
 

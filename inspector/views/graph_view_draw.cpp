@@ -141,8 +141,8 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
     const std::string label = dimensions_text(v.shape);
     const ImVec2 at = to_screen(r.points[0]),
                  extent = font->CalcTextSizeA(size, FLT_MAX, 0, label.c_str());
-    // Several edges may leave a closed group at one point. Their labels are stacked, up to the
-    // available space.
+    // Several edges may leave a closed group at one point. Their labels are stacked, at most three
+    // different ones.
     auto& labels = labels_at[{static_cast<int>(at.x), static_cast<int>(at.y)}];
     if (labels.size() == 3 || !labels.insert(label).second) continue;
     const size_t before = labels.size() - 1;

@@ -689,8 +689,8 @@ void copy_selected(const std::vector<Column>& columns, size_t count, const Cell&
   copy(text);
 }
 
-// Whether the row was clicked. With Shift, the click ends the range that the previous click
-// started.
+// Keeps a click on a row. Returns false if it was made with Shift and only ends the range that the
+// previous click started.
 bool clicked(TableState& state, int row) {
   state.range_last = row;
   if (ImGui::GetIO().KeyShift && state.range_first >= 0) return false;
