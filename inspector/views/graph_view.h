@@ -56,7 +56,8 @@ class GraphView {
   // Marks the matches and shows the first one. The selection does not change.
   void search(const std::string& text);
   const std::string& search_text() const { return search_text_; }
-  // Selects the next match, starting with the one that search() showed.
+  // Selects the next match (`step` 1) or the previous one (-1). The first call after a search
+  // selects the first or the last match.
   void next_match(int step);
   const std::vector<int>& matches() const { return matches_; }
   void toggle_group(int group);
@@ -95,7 +96,8 @@ class GraphView {
   // limited to kMostPicturePixels and kMostPictureSide. Returns null if there is no layout. Uses
   // the fonts, so it must be called on the drawing thread between NewFrame and Render.
   std::shared_ptr<const Drawing> drawing(double zoom);
-  // The position of a node on the screen. Returns false if it is not visible.
+  // The position on the screen of a node, or of the closed group that contains it. Returns false if
+  // it is not visible.
   bool screen_rect(int node, ImVec2& least, ImVec2& most) const;
 
  private:

@@ -41,8 +41,9 @@ std::vector<double> logarithmic_ticks(double least, double most);
 // Returns the value of the point nearest to x. Returns nothing in a gap and before the first or
 // after the last point, unless the end of the line is within `reach` of x.
 std::optional<float> value_at(const PlotLine& line, float x, float reach);
-// Draws lines over [from, to]. On a linear axis y ranges from 0 to the largest visible value, or to
-// `least_top` if that is larger. A tooltip at the pointer shows the values of all lines.
+// Draws lines over [from, to]. On a linear axis y ranges from 0 to the largest visible value, which
+// is rounded up, or to `least_top` if that is larger. A tooltip at the pointer shows the values of
+// all lines.
 PlotInput plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from,
                float to, const std::function<std::string(double)>& y_text,
                const std::function<std::string(double)>& x_text,

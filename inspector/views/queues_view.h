@@ -18,7 +18,7 @@ class QueuesView {
   // Draws a live history, or a recording (`live` is false; its time does not advance).
   void draw(const TelemetryHistory& history, bool live, ImVec2 size, bool keys = true);
 
-  // Seconds that the plots show, and their end. While following, the end is the newest sample.
+  // Seconds that the plots show. They end at the newest sample unless they are frozen.
   double span = 60;
   bool frozen() const { return frozen_; }
   void freeze(bool on);

@@ -681,7 +681,7 @@ void RunView::draw_bench(ImVec2 size) {
   ImGui::SameLine();
   const ImVec2 rest = ImGui::GetContentRegionAvail();
   const float each = (rest.x - 8) / 2;
-  // In nanoseconds, as other latencies.
+  // `latency` is in nanoseconds, as other latencies.
   std::vector<ImVec2> rate, latency;
   for (size_t i = 0; i < b.throughput.size(); i++)
     rate.push_back({static_cast<float>((static_cast<double>(i) + 0.5) * b.seconds /

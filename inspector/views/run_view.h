@@ -21,7 +21,8 @@ class RunView {
   explicit RunView(Wake wake = {}) : wake_(wake), tensor_(wake), picture_(wake), top_(wake) {}
 
   // Sets the model. `compilation` may be null; `executable` is the name of one of several in a
-  // file. A new document clears the results and keeps the choices.
+  // file. Another document or executable, or another compilation after the first one, clears the
+  // results and keeps the choices.
   void set_model(std::shared_ptr<const Document> document,
                  std::shared_ptr<const Compilation> compilation,
                  const std::string& executable = {});
@@ -35,13 +36,14 @@ class RunView {
   // Runs the model as soon as it is ready.
   void run();
   void bench();
-  // Returns the first input that a picture fits, else the first input, or an empty text if none is
-  // known yet.
+  // Returns the first input for a tensor file, or the first one of at least two dimensions for a
+  // picture. Empty if there is none, or if the model is not ready.
   std::string input_for(const std::filesystem::path& file) const;
   void set_input(const std::string& name, const InputChoice& choice) { choices_[name] = choice; }
   // Uses a file for the first input that it fits, as soon as the model is ready.
   void drop(const std::filesystem::path& file);
-  // Sets a reference by a word as on the command line. Errors are shown in the view.
+  // Sets the file with which the next run compares an output; an empty path: none. Errors of
+  // reading it are shown in the view.
   void set_reference(const std::string& output, const std::string& path);
   // Reads a text file with one class name per line. An error is shown next to the field.
   void set_class_names(const std::string& path);

@@ -31,8 +31,8 @@ ImU32 mixed(ImU32 a, ImU32 b, float part_of_b);
 ImU32 colour_of(std::string_view name);  // the same name has the same colour in every view
 ImU32 colour_of(Change change);
 ImU32 colour_at(size_t index);  // for the lines of one plot; neighbours differ
-// Returns a colour from dark blue to bright yellow for 0..1, which differ in lightness for every
-// vision. Red is the colour of errors.
+// Returns a colour for 0..1, from dark blue to bright yellow. These colours differ in lightness for
+// every vision, and none is red, the colour of errors.
 ImU32 heat(float part);
 // WCAG's contrast ratio, 1 to 21.
 float contrast(ImU32 a, ImU32 b);
@@ -40,8 +40,8 @@ float contrast(ImU32 a, ImU32 b);
 inline constexpr float kReadable = 4.5f;
 ImU32 readable(ImU32 colour, ImU32 back);
 
-// Loads Debian's DejaVu, or ImGui's font if it is not installed. Characters that were missing so
-// far are loaded from any font that has them. Call it before the first frame.
+// Loads DejaVu, or ImGui's font if it is not installed. Characters that were missing so far are
+// loaded from other usual fonts. Call it before the first frame or between two frames.
 void load_fonts(float scale);
 // Returns true once after text had characters without a font. The caller then loads the fonts again
 // between two frames.
@@ -78,8 +78,9 @@ enum Key : int {
   kRightSuper = 347
 };
 void map_keys();  // registers the keys that ImGui handles itself
-// Whether the key was pressed in this frame with exactly these modifiers. Letters are ignored while
-// the user types text. Arrows, + and - repeat while they are held.
+// Whether the key was pressed in this frame with exactly these modifiers. Keys of characters are
+// ignored without Ctrl while the user types text. Arrows, page keys, = and - repeat while they are
+// held.
 bool pressed(int key, bool control = false, bool shift = false);
 
 struct Mark {
@@ -111,7 +112,7 @@ void text(std::string_view line);
 void label(ImDrawList* list, ImVec2 at, ImU32 colour, std::string_view line, ImFont* font = nullptr,
            float size = 0);
 // A text that is too long loses its start if it is a path, because the end of a path distinguishes
-// nodes, else its end. The tooltip has the whole text.
+// nodes, else its end. The tooltip of fitted_text() and fitted_dim_text() has the whole text.
 enum class Cut { by_kind, end };
 std::string fitted(std::string_view line, float room, Cut cut = Cut::by_kind,
                    const ImFont* font = nullptr, float size = 0);
@@ -120,12 +121,13 @@ void dim_text(std::string_view line);
 void fitted_dim_text(std::string_view line);
 void coloured_text(ImU32 colour, std::string_view line);
 void heading(std::string_view line);
-// A line "name   value" that a click copies. The value starts at `column`, if given.
+// A line "name   value". A click on the value copies it. The value starts at `column`, if given.
 void row(std::string_view name, std::string_view value, float column = 0);
 // A region that receives the pointer, for items that are drawn directly; at least one pixel.
 void hit_area(const char* name, ImVec2 size);
-// Shows a tooltip below the last item while the pointer is on it, or above it at the end of the
-// screen, so that it never covers the item.
+// Shows a tooltip while the pointer is on the last item: below it, or above it at the end of the
+// screen, so that it does not cover the item. For a high item, such as a plot, it is at the
+// pointer.
 void tooltip(std::string_view line);
 // The same for an item that is drawn directly, with the pointer on it.
 void tooltip_at(std::string_view line, ImVec2 least, ImVec2 most);
@@ -166,8 +168,9 @@ struct TableState {
 };
 // Draws the visible rows of [0, count). `cell(row, column)` returns the text, `selected(row)` and
 // `picked(row)` the selection. Returns true if the sort order changed. The right button offers to
-// copy a cell, a row or all rows. Ctrl+C copies the selected rows; a click with Shift extends the
-// selection. A table whose columns of text would become unreadable is scrolled horizontally.
+// copy a cell, a row or all rows. Ctrl+C copies the selected rows, or all rows if none is selected;
+// a click with Shift extends the selection. A table whose columns of text would become unreadable
+// is scrolled horizontally.
 bool table(const char* id, const std::vector<Column>& columns, size_t count,
            const std::function<std::string(size_t, int)>& cell,
            const std::function<bool(size_t)>& selected, const std::function<void(size_t)>& picked,

@@ -57,8 +57,8 @@ class Workspace {
 
   void show(View view);
   View view() const { return view_; }
-  // Selects a node, an anchor, the instruction of a node, or a difference, depending on the front
-  // view. Returns false if the name does not exist.
+  // Selects a node, an anchor, the instruction of a node, a difference, or an operation of the
+  // chip, depending on the front view. Returns false if the name does not exist.
   bool select(const std::string& name);
   // Measures the instructions of the front document, or of both in the compare view, once it is
   // compiled.
@@ -66,7 +66,7 @@ class Workspace {
   // Sets the shapes, such as "image=1,3,224,224", that the front document is compiled for.
   void set_shapes(const std::string& words);
   // "anchors", "data" ... for the PopEF view, "values", "largest" or "differences" for the run
-  // view, "memory", "operations", "compare" or "cycles" for the chip view.
+  // view, "memory", "operations", "compare", "cycles" or "graph" for the chip view.
   void set_page(const std::string& page);
   // The reason why the front view cannot show the file, the compilation, the run, the estimate or
   // the values of nodes; else the message of the status line if it is an error. Empty if there is
@@ -80,9 +80,10 @@ class Workspace {
   // screenshots.
   void settle();
   // Writes a picture of the front graph next to its file, or to `path`, on another thread. Returns
-  // false if there is no graph.
+  // false if there is no graph, or while another picture is being written.
   bool export_picture(std::filesystem::path path = {});
-  // Reloads documents whose files have changed. Returns whether it did.
+  // Reloads documents whose files have changed. Returns whether there was one, or a file that has
+  // disappeared or is there again.
   bool reload_changed();
 
   size_t document_count() const { return tabs_.size(); }
