@@ -134,7 +134,8 @@ struct CompileSettings {
 };
 
 // Opens a .popef file, or compiles any other file as ONNX. Throws Usage for settings that a .popef
-// file does not accept (any_given()), and for on_demand with another file; and Failure.
+// file does not accept (any_given()), for on_demand with another file, and for shapes of inputs
+// that an ONNX model does not have; and Failure.
 Executable load_model(const std::string& path, CompileSettings& settings);
 
 }  // namespace poprt::cli

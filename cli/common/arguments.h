@@ -56,7 +56,7 @@ class Option {
   Option* description(const std::string& text);
   Option* type_name(const std::string& name);
   size_t count() const;                    // how often the option was given
-  bool is_true() const;                    // whether a flag was given
+  bool is_true() const;                    // the value of a flag; throws Usage if it is none
   std::vector<std::string> words() const;  // all given values
   // The values that take effect: the last one, or all if many() was called.
   std::vector<std::string> reduced() const;

@@ -11,7 +11,7 @@ namespace poprt::cli {
 nlohmann::json parse_json(std::string_view text);
 nlohmann::ordered_json parse_ordered_json(std::string_view text);
 
-// Reads a file. The result is_discarded() if the file is not JSON.
+// Reads a file. The result is_discarded() if the file is not JSON or cannot be read.
 nlohmann::json read_json(const std::string& path);
 
 // Bytes that are not UTF-8 (in names from files, or elements of text tensors) are printed as

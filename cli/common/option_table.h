@@ -30,7 +30,7 @@ struct OptionTables {
   std::vector<OptionInfo> options, tf2onnx;
   std::vector<std::string> compiler_fields;  // fields of --compiler_options
 
-  // Finds an option in both lists by its name or an alias. Returns null if there is none.
+  // Finds an option in both lists by its name or a long alias. Returns null if there is none.
   const OptionInfo* find(std::string_view name) const;
 };
 const OptionTables& option_tables();
@@ -70,7 +70,8 @@ class GivenOptions {
   bool has(const std::string& name) const { return words_.contains(name); }
   // Returns the only word, or `standard` if the option is not given.
   std::string text(const std::string& name, std::string standard = {}) const;
-  // Returns names as one text, separated by commas. It is empty if the option is not given.
+  // Returns the words as one text: names are separated by commas, other words by line feeds. It is
+  // empty if the option is not given.
   std::string joined(const std::string& name) const;
   // Returns the names without surrounding blanks. There are none if the option is not given.
   std::vector<std::string> names(const std::string& name) const;

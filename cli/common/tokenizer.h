@@ -23,7 +23,8 @@ class Tokenizer {
   // The text of a user as the first one of a chat, in the template of the model, which contains the
   // special tokens. Throws Failure if there is no template.
   virtual std::string chat(std::string_view text) const = 0;
-  // Bytes that are not UTF-8 become U+FFFD. Tokens that are not in the tokenizer have no text.
+  // Bytes that are not UTF-8 become U+FFFD. Special tokens, and tokens that are not in the
+  // tokenizer, have no text.
   virtual std::string decode(std::span<const int64_t> tokens) const = 0;
   // Returns the text of a token with the space that it may begin with, or its name if it is a
   // special token or a byte. For a tokenizer.json it is always the name. The result is empty if the

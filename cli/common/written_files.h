@@ -26,9 +26,9 @@ class CommandFiles {
   // Whether the command has an option --overwrite, and whether it is given. Without the option, the
   // command replaces no file that has the ending of PopEF files and other contents.
   void may_overwrite(bool given);
-  // Throws Usage if the file is one that the command reads or also writes, or if its name ends in
-  // .popef and it exists and is no PopEF file. `option` names the option that gives the path, such
-  // as --output.
+  // Throws Usage if the file is one that the command reads or also writes, or, without --overwrite,
+  // if its name ends in .popef and it exists and is no PopEF file. `option` names the option that
+  // gives the path, such as --output.
   void writes(const std::filesystem::path& file, const std::string& option);
 
  private:
@@ -41,7 +41,7 @@ class CommandFiles {
   std::optional<bool> overwrite_;  // empty if the command has no such option
 };
 
-// Whether the file is empty or begins with the first bytes of a PopEF file.
+// Whether the file is empty, cannot be read, or begins with the first bytes of a PopEF file.
 bool may_be_popef(const std::filesystem::path& file);
 
 // The external data files that an ONNX model names. The names need not exist. Returns none for a

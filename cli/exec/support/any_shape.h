@@ -29,12 +29,12 @@ NamedArrays arrays_of_shapes(const std::vector<NamedShape>& shapes, NamedArrays 
 // One request that can run repeatedly.
 class ShapedRequest {
  public:
-  // Inputs of requests that are not in `arrays` get random data of the runner's shape. Those with
-  // data in the executable are left out. If `random_rest` is false, the first run reports missing
-  // inputs as an error. The runner must outlive this object.
+  // With `random_rest`, inputs that are not in `arrays` get random data of the runner's shape,
+  // except those with data in the executable. Without it, the first run reports missing inputs as
+  // an error. The runner must outlive this object.
   ShapedRequest(poprt_runner* runner, NamedArrays arrays, bool random_rest);
   void run();
-  // Throws Failure for a name that the runner does not have.
+  // Must be called after a run. Throws Failure for a name that the runner does not have.
   Array output(const std::string& name) const;
 
  private:

@@ -14,7 +14,8 @@ using NamedTensors = std::map<std::string, Tensor>;
 
 // Returns all outputs of the model `path` (.onnx) on `backend`: "poprt" or "onnxruntime" (a Python
 // package). Inputs that the model does not have are ignored, and elements are converted to its
-// types. Throws Failure with the missing component.
+// types. Throws Usage or Failure if an input of the model is missing, and Failure with the name of
+// a missing package.
 NamedTensors run_on_backend(const std::string& backend, const std::string& path,
                             const NamedTensors& inputs, const CompileSettings& settings);
 
