@@ -242,7 +242,8 @@ struct Measured {
       : name(std::move(of)), latencies(std::move(times.ms), times.seconds) {}
 };
 
-// Files can only be given for a model of one shape, or for one of several models.
+// Files can be given for a model of one shape. If there are several models, the name of an input
+// starts with that of its graph, such as graph0/.
 void check_inputs(const BenchArguments& a, const Cases& cases, const poprt_runner* runner) {
   if (cases.kind == Cases::shapes && (!a.inputs.empty() || !a.inputs_pb.empty()))
     throw Usage("inputs of a model at several shapes are random; omit --input");

@@ -167,7 +167,8 @@ int run_view(const InspectSettings& s, const Document& d) {
              : 1;
 }
 
-// Includes programs, memory and times if --profile is given.
+// Compares two documents. With --profile, it also compiles ONNX models and IR text, and compares
+// the times of the programs.
 DocumentDiff comparison(const InspectSettings& s, const Document& left, const Document& right) {
   Progress progress;
   DocumentDiff diff = diff_documents(left, right, progress);

@@ -1,4 +1,4 @@
-// The counters of all models in Prometheus' text format.
+// The counters of all models and generators in Prometheus' text format.
 #pragma once
 
 #include <string>
