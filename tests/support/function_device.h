@@ -78,7 +78,8 @@ inline std::shared_ptr<runtime::Model> anchors_only(std::vector<program::Anchor>
   return std::make_shared<runtime::Model>(*runtime::make_model("m", std::move(image)));
 }
 
-// f32 input "x" and output "y" of one shape; a device that adds 1 to every element.
+// A model with the f32 input "x" and output "y" of one shape, and the function of a device that
+// adds 1 to every element.
 inline std::shared_ptr<runtime::Model> add_one_model(Shape shape) {
   return anchors_only({{"x", DType::f32, shape}}, {{"y", DType::f32, shape}});
 }

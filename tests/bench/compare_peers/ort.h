@@ -32,7 +32,7 @@ class Api {
     auto* get_base = reinterpret_cast<const Base* (*)()>(dlsym(handle, "OrtGetApiBase"));
     if (!get_base) fatal("no OrtGetApiBase in the library");
     version_ = get_base()->version();
-    table_ = get_base()->get_api(17);  // 17: old enough for every release since 2023
+    table_ = get_base()->get_api(17);  // every release from 1.17 on offers it
     if (!table_) fatal("the library does not offer API version 17");
     call(kCreateEnv, int{3}, static_cast<const char*>("bench"), &env_);
     call(kCreateCpuMemoryInfo, int{1}, int{0}, &memory_);

@@ -5,7 +5,7 @@
 //   argument NAME=TEXT  of the pass; \n in it is a line feed
 //   tolerance 1e-3      of results (1e-5)
 //   none                forgets the arguments
-//   unmeasured WHY      results are compared by another test
+//   unmeasured WHY      results of the cases below are compared by another test
 //   --- before
 //   IR of a graph, with or without types
 //   --- after
@@ -19,8 +19,10 @@
 //   --- fails PART OF THE MESSAGE
 //   IR of a graph that it refuses, or a text that is no graph
 //
-// Each `before` and `says` graph, and the result of the pass, are computed with random inputs:
-// outputs of the same name must be equal. Inputs whose type the pass changes get the same numbers.
+// Each `before` graph and the result of the pass are computed with the same random inputs: an
+// output of the result must be equal, within the tolerance, to the value of the same name in the
+// `before` graph. Inputs whose type the pass changes get the same numbers. If the pass only
+// inspects, this is also done for `stays` and `says`.
 #pragma once
 
 #include <map>

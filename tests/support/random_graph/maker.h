@@ -89,7 +89,8 @@ class Maker {
   bool acceptable(const Node& n, const std::vector<Tensor>& results);
 };
 
-// Random elements: floats in [-3, 3], bytes of any value, other integers from -4 to 9.
+// Random elements: floats in [-3, 3], bytes of any value, other integers from -4 (0 if they have no
+// sign) to 9.
 Tensor random_tensor(DType dtype, const Shape& shape, Choices& c);
 
 }  // namespace poprt::test

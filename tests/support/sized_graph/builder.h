@@ -101,8 +101,8 @@ class Builder {
               Type output) {
     return node(op, inputs, std::move(attributes), std::vector<Type>{std::move(output)});
   }
-  // Decides whether to add a form that the compiler is documented to refuse, in a quarter of the
-  // cases with true.
+  // Whether to add a form that the compiler is documented to refuse. True in a quarter of the
+  // calls.
   bool may_be_refused() { return c.chance(25); }
   // Counts dimension d of the value as a size that depends on data.
   Value* root(Value* v, size_t d);
