@@ -16,7 +16,7 @@ PROCESSES, REPLICAS, STEPS = 2, 2, 5
 
 
 def serve(model, folder, replicas):
-    """Runs one session on each replica alternately. Returns the number of sessions that only saw their own history."""
+    """Runs one session on each replica alternately. Prints the number of sessions that only saw their own history."""
     config = RuntimeConfig(replication_factor=replicas, shared_devices=folder)
     right = 0
     with Runner(Compiler.compile(model), config) as runner:

@@ -14,7 +14,7 @@ def tflops(cycles, flops, num_ipus, platform):
 
 
 def above_zero(text):
-    """Returns the number in the text. Raises ValueError, which argparse reports, if it is not positive and finite."""
+    """Returns the number in the text. Raises an error, which argparse reports, if it is not a positive finite number."""
     number = float(text)
     if not 0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a number above 0, found '{text}'")

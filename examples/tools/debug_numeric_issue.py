@@ -1,5 +1,5 @@
-"""Finds the operators of a converted model with wrong results: each one is run separately, by ONNX Runtime from the
-source and by poprt from the converted model.
+"""Finds the operators of a converted model with wrong results. The result of each one is computed by the part of a
+model that ends with it: by ONNX Runtime with the source and by poprt with the converted model.
 
     debug_numeric_issue.py --src_onnx model.onnx --dst_onnx model.optimized.onnx --input_func x=rand --op_type MatMul
 """
