@@ -23,8 +23,8 @@ POPRT_INLINE void each_joined(f32x16 (&lanes)[kJoinedRows], int64_t count, F mak
 // Combines two vectors of `kRows` rows each to one of twice as many rows, by halving parts of 16 /
 // kRows lanes. Example for one row and addition: a0 .. a15 and b0 .. b15 become a0 + a8, ..., a7 +
 // a15, b0 + b8, ..., b7 + b15.
-template <int kRows, class Join>
-POPRT_INLINE f32x16 join_halves(f32x16 a, f32x16 b, Join join) {
+template <int kRows, class V, class Join>
+POPRT_INLINE V join_halves(V a, V b, Join join) {
   if constexpr (kRows == 1)
     return join(
         __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
@@ -46,12 +46,12 @@ POPRT_INLINE f32x16 join_halves(f32x16 a, f32x16 b, Join join) {
 
 // Lane r of the result combines the lanes of row r; each vector contains kRows rows. Lanes at
 // distance eight are combined first, then four, two, one, in the order of sum() in isa/vec.h.
-template <int kRows = 1, class Join>
-POPRT_INLINE f32x16 join_rows(const f32x16 (&v)[kJoinedRows / kRows], Join join) {
+template <int kRows = 1, class V, class Join>
+POPRT_INLINE V join_rows(const V (&v)[kJoinedRows / kRows], Join join) {
   if constexpr (kRows == 8) {
     return join_halves<8>(v[0], v[1], join);
   } else {
-    f32x16 half[kJoinedRows / kRows / 2];
+    V half[kJoinedRows / kRows / 2];
     for (int i = 0; i < kJoinedRows / kRows / 2; i++)
       half[i] = join_halves<kRows>(v[2 * i], v[2 * i + 1], join);
     return join_rows<2 * kRows>(half, join);

@@ -1,6 +1,7 @@
 #include "kernels/isa/narrow.h"
 
 #include "kernels/isa/isa.h"
+#include "kernels/isa/join_rows.h"
 #include "kernels/isa/math.h"
 #include "kernels/isa/narrow_bytes.h"
 #include "kernels/isa/narrow_halves.h"
@@ -180,18 +181,12 @@ void halves(bool native, const NarrowShape& s, const NarrowOperands& o, const Na
 #define POPRT_NARROW_HALVES nullptr, nullptr
 #endif
 
-POPRT_INLINE int64_t left_of(int64_t n) { return n < 16 ? n : 16; }
-
-// Combines the sixteen lanes with f, which is commutative and associative.
-template <class F>
-POPRT_INLINE int32_t fold_lanes(i32x16 v, F f) {
-  v = f(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
-  v = f(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
-  v = f(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
-  v = f(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
-  return v[0];
+POPRT_INLINE f32x16 floats_at(const float* p, int64_t left) {
+  return left < 16 ? load_first(p, left) : load(p);
 }
 
+// Sixteen parts are scaled together, because folding the lanes of one part takes longer than
+// converting it.
 void to_bytes(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_begin,
               int64_t row_end) noexcept {
   const int64_t bytes = narrow_row_bytes(s);
@@ -200,34 +195,47 @@ void to_bytes(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_b
   for (int64_t row = row_begin; row < row_end; row++) {
     const float* x = a + row * s.k;
     uint8_t* to = rows + row * bytes;
-    for (int64_t part = 0; part < s.parts; part++) {
-      const int64_t begin = part * s.part, end = begin + s.part < s.k ? begin + s.part : s.k;
+    for (int64_t part = 0; part < s.parts; part += kJoinedRows) {
+      const int64_t parts = s.parts - part < kJoinedRows ? s.parts - part : kJoinedRows;
+      const auto begin_of = [&](int64_t i) { return (part + i) * s.part; };
+      const auto end_of = [&](int64_t i) { return begin_of(i + 1) < s.k ? begin_of(i + 1) : s.k; };
       // The bits of magnitudes have the order of the magnitudes; those of NaN are the largest.
-      i32x16 most{};
-      for (int64_t k = begin; k < end; k += 16) {
-        const i32x16 bits =
-            reinterpret_cast<i32x16>(load_first(x + k, left_of(end - k))) & 0x7fffffff;
-        most = bits > most ? bits : most;
+      i32x16 most[kJoinedRows] = {}, total[kJoinedRows] = {};
+      for (int64_t i = 0; i < parts; i++) {
+        i32x16 top{};
+        for (int64_t k = begin_of(i), end = end_of(i); k < end; k += 16) {
+          const i32x16 bits = reinterpret_cast<i32x16>(floats_at(x + k, end - k)) & 0x7fffffff;
+          top = bits > top ? bits : top;
+        }
+        most[i] = top;
       }
-      const int32_t top_bits = fold_lanes(most, [](i32x16 x, i32x16 y) { return x > y ? x : y; });
-      float top = 0;
-      __builtin_memcpy(&top, &top_bits, 4);
-      const bool finite = top_bits < 0x7f800000, some = finite && top > 0x1p-100f;
-      const float scale = !finite ? __builtin_nanf("") : some ? top / 127.0f : 0.0f;
-      const f32x16 by = splat(some ? 127.0f / top : 0.0f);
-      i32x16 total{};
-      auto* q = reinterpret_cast<int8_t*>(to + 8) - begin;
-      for (int64_t k = begin; k < end; k += 16) {
-        const f32x16 v = load_first(x + k, left_of(end - k)) * by;
-        const i32x16 whole = to_i32(some ? clamp(vround(v), -127, 127) : zero());
-        total += whole;
-        *reinterpret_cast<i8x16u*>(q + k) = __builtin_convertvector(whole, i8x16);
+      const i32x16 top_bits =
+          join_rows(most, [](i32x16 v, i32x16 w) -> i32x16 { return v > w ? v : w; });
+      const f32x16 top = from_bits(top_bits);
+      const i32x16 finite = top_bits < 0x7f800000, some = finite & (top > 0x1p-100f);
+      const f32x16 scale = finite ? (some ? top / 127.0f : zero()) : splat(__builtin_nanf(""));
+      const f32x16 by = some ? 127.0f / top : zero();
+      for (int64_t i = 0; i < parts; i++) {
+        auto* q = reinterpret_cast<int8_t*>(to + i * (8 + s.part) + 8) - begin_of(i);
+        const f32x16 times = splat(by[i]);
+        const bool zeros = !some[i];
+        i32x16 sum{};
+        for (int64_t k = begin_of(i), end = end_of(i); k < end; k += 16) {
+          const f32x16 v = zeros ? zero() : floats_at(x + k, end - k) * times;
+          const i32x16 whole = to_i32(clamp(vround(v), -127, 127));
+          sum += whole;
+          *reinterpret_cast<i8x16u*>(q + k) = __builtin_convertvector(whole, i8x16);
+        }
+        total[i] = sum;
       }
-      const int32_t sum = fold_lanes(total, [](i32x16 x, i32x16 y) { return x + y; });
-      const int32_t minus = -sum * static_cast<int32_t>(s.zero);
-      __builtin_memcpy(to, &scale, 4);
-      __builtin_memcpy(to + 4, &minus, 4);
-      to += 8 + s.part;
+      const i32x16 minus = join_rows(total, [](i32x16 v, i32x16 w) -> i32x16 { return v + w; }) *
+                           -static_cast<int32_t>(s.zero);
+      for (int64_t i = 0; i < parts; i++, to += 8 + s.part) {
+        const float part_scale = scale[i];
+        const int32_t part_minus = minus[i];
+        __builtin_memcpy(to, &part_scale, 4);
+        __builtin_memcpy(to + 4, &part_minus, 4);
+      }
     }
   }
 }
