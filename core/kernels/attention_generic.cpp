@@ -135,18 +135,38 @@ void pack_rows(const Params& p, const Rows& rows, float* k_packed, float* v_pack
   }
 }
 
-void score_row(const Params& p, const Rows& rows, const float* q, float* scores) {
+// The rows that one head prefetches while it reads those of its own group.
+struct Ahead {
+  isa::RowsAhead k, v;
+};
+
+// The heads of a group read the same keys and values. Each of them prefetches an equal part of
+// those of the next group, so that the memory is busy all the time. Caches of many sequences are
+// larger than the caches of the CPU, and the rows of a head are too few for its own prefetcher.
+// `end` is the end of the tasks of this thread. Only for few queries, of which there is one block.
+Ahead rows_ahead(const Params& p, void* const* data, int64_t task, int64_t end) {
+  const int64_t group = p.q_heads / p.kv_heads, part = task % group, next = task - part + group;
+  if (p.bytes || next >= end) return {};
+  const int64_t b = next / p.q_heads, kv_head = next % p.q_heads / group;
+  const Rows rows = rows_of(p, data, b, kv_head, keys_of_block(p, data, b, 0, p.queries));
+  const int64_t from = rows.keys * part / group, count = rows.keys * (part + 1) / group - from;
+  return {{rows.k + from * p.k[2], count}, {rows.v + from * p.v[2], count}};
+}
+
+void score_row(const Params& p, const Rows& rows, const isa::RowsAhead& ahead, const float* q,
+               float* scores) {
   if (p.bytes)
     p.attention->byte_scores(q, rows.k_bytes, p.k[2], rows.keys, p.head, 1.0f, scores);
   else
-    p.attention->scores(q, rows.k, p.k[2], rows.keys, p.head, 1.0f, scores);
+    p.attention->scores(q, rows.k, p.k[2], rows.keys, p.head, 1.0f, scores, ahead);
 }
 
-void mix_row(const Params& p, const Rows& rows, const float* weights, float* y) {
+void mix_row(const Params& p, const Rows& rows, const isa::RowsAhead& ahead, const float* weights,
+             float* y) {
   if (p.bytes)
     p.attention->byte_mix(weights, rows.v_bytes, p.v[2], rows.keys, p.v_size, 1.0f, y);
   else
-    p.attention->mix(weights, rows.v, p.v[2], rows.keys, p.v_size, 1.0f, y);
+    p.attention->mix(weights, rows.v, p.v[2], rows.keys, p.v_size, 1.0f, y, ahead);
 }
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
@@ -162,6 +182,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     const Range seen = keys_of_block(p, data, b, block * kQueryBlock, last);
     const Rows kv = rows_of(p, data, b, h / (p.q_heads / p.kv_heads), seen);
     const int64_t keys = kv.keys;
+    const Ahead ahead = p.few ? rows_ahead(p, data, task, end) : Ahead{};
     if (!p.few) pack_rows(p, kv, k_packed, v_packed, scores + kRows * p.keys);
     for (int64_t i = block * kQueryBlock; i < last; i += kRows) {
       const int64_t rows = std::min(kRows, last - i);
@@ -179,7 +200,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
         p.gemm->run(shape, q, k_packed, nullptr, nullptr, scores + seen.first, 0, rows, 0,
                     kv.key_panels);
       for (int64_t r = 0; r < rows && p.few; r++)
-        score_row(p, kv, q + r * p.q[2], scores + r * p.keys + seen.first);
+        score_row(p, kv, r == 0 ? ahead.k : isa::RowsAhead{}, q + r * p.q[2],
+                  scores + r * p.keys + seen.first);
       for (int64_t r = 0; r < rows; r++) {
         float* s = scores + r * p.keys;
         float* out = data[6] ? static_cast<float*>(data[6]) +
@@ -209,7 +231,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
         keep(3);
       }
       for (int64_t r = 0; r < rows && p.few; r++)
-        mix_row(p, kv, scores + r * p.keys + seen.first, y + r * p.y[2]);
+        mix_row(p, kv, r == 0 ? ahead.v : isa::RowsAhead{}, scores + r * p.keys + seen.first,
+                y + r * p.y[2]);
       if (p.few) continue;
       if (keys == 0) {
         for (int64_t r = 0; r < rows; r++) std::fill_n(y + r * p.y[2], p.v_size, 0.0f);

@@ -1,6 +1,7 @@
 #include "kernels/isa/attention.h"
 
 #include "kernels/isa/isa.h"
+#include "kernels/isa/join_rows.h"
 #include "kernels/isa/math.h"
 
 namespace poprt::kernels::isa {
@@ -179,36 +180,41 @@ float exponentials(float* x, int64_t n, const float* mask, bool replaces, float 
   return 1.0f / sum(total);
 }
 
-// Lane i of the result is the sum of the lanes of v[i]. Each round adds the halves of two vectors.
-POPRT_INLINE f32x16 sums_of_lanes(f32x16 (&v)[16]) {
-  for (int i = 0; i < 8; i++)
-    v[i] = __builtin_shufflevector(v[i], v[i + 8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21,
-                                   22, 23) +
-           __builtin_shufflevector(v[i], v[i + 8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28,
-                                   29, 30, 31);
-  for (int i = 0; i < 4; i++)
-    v[i] = __builtin_shufflevector(v[i], v[i + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25,
-                                   26, 27) +
-           __builtin_shufflevector(v[i], v[i + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28,
-                                   29, 30, 31);
-  for (int i = 0; i < 2; i++)
-    v[i] = __builtin_shufflevector(v[i], v[i + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13,
-                                   28, 29) +
-           __builtin_shufflevector(v[i], v[i + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14,
-                                   15, 30, 31);
-  return __builtin_shufflevector(v[0], v[1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14,
-                                 30) +
-         __builtin_shufflevector(v[0], v[1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15,
-                                 31);
+// Lane i of the result is the sum of the lanes of v[i].
+POPRT_INLINE f32x16 sums_of_lanes(const f32x16 (&v)[16]) {
+  return join_rows(v, [](f32x16 a, f32x16 b) -> f32x16 { return a + b; });
 }
+
+// Prefetches rows into the second level, in equal parts while `keys` other rows are read.
+class Prefetcher {
+ public:
+  POPRT_INLINE Prefetcher(const RowsAhead& ahead, int64_t keys, int64_t stride, int64_t size)
+      : row_(ahead.first),
+        left_(ahead.count),
+        at_once_(keys > 0 ? (ahead.count * 16 + keys - 1) / keys : 0),
+        stride_(stride),
+        size_(size) {}
+  // Is called before each 16 of the rows that are read.
+  POPRT_INLINE void next() {
+    constexpr int64_t kLine = 16;  // floats
+    for (int64_t i = 0; i < at_once_ && left_ > 0; i++, left_--, row_ += stride_)
+      for (int64_t d = 0; d < size_; d += kLine) __builtin_prefetch(row_ + d, 0, 2);
+  }
+
+ private:
+  const float* row_;
+  int64_t left_, at_once_, stride_, size_;
+};
 
 // Processes sixteen keys at a time: sixteen sums in lanes.
 void scores_of(const float* q, const float* k, int64_t stride, int64_t keys, int64_t size,
-               float scale, float* scores) noexcept {
+               float scale, float* scores, const RowsAhead& ahead) noexcept {
+  Prefetcher prefetcher(ahead, keys, stride, size);
   for (int64_t t = 0; t < keys; t += 16) {
     const int64_t rows = keys - t < 16 ? keys - t : 16;
     f32x16 sums[16];
     for (auto& s : sums) s = zero();
+    prefetcher.next();
     for (int64_t d = 0; d < size; d += 16) {
       const int64_t n = size - d < 16 ? size - d : 16;
       const f32x16 x = load_first(q + d, n);
@@ -226,8 +232,9 @@ void scores_of(const float* q, const float* k, int64_t stride, int64_t keys, int
 // Even and odd keys have separate sums, because the latency of one sum would limit the speed.
 template <int V>
 POPRT_INLINE void mix_columns(const float* weights, const float* v, int64_t stride, int64_t keys,
-                              int64_t columns, float scale, float* y) {
+                              int64_t columns, float scale, float* y, const RowsAhead& ahead) {
   const int64_t last = columns - 16 * (V - 1);  // lanes of the last vector
+  Prefetcher prefetcher(ahead, keys, stride, columns);
   f32x16 acc[2][V] = {};
   const auto add = [&](int64_t t, f32x16(&to)[V]) {
     const f32x16 w = splat(weights[t]);
@@ -238,6 +245,7 @@ POPRT_INLINE void mix_columns(const float* weights, const float* v, int64_t stri
   };
   int64_t t = 0;
   for (; t + 1 < keys; t += 2) {
+    if ((t & 15) == 0) prefetcher.next();
     add(t, acc[0]);
     add(t + 1, acc[1]);
   }
@@ -247,14 +255,15 @@ POPRT_INLINE void mix_columns(const float* weights, const float* v, int64_t stri
 }
 
 void mix(const float* weights, const float* v, int64_t stride, int64_t keys, int64_t size,
-         float scale, float* y) noexcept {
+         float scale, float* y, const RowsAhead& ahead) noexcept {
   for (int64_t d = 0; d < size; d += kPanel) {
     const int64_t columns = size - d < kPanel ? size - d : kPanel;
+    const RowsAhead part{ahead.count ? ahead.first + d : nullptr, ahead.count};
     switch ((columns + 15) / 16) {
-      case 1: mix_columns<1>(weights, v + d, stride, keys, columns, scale, y + d); break;
-      case 2: mix_columns<2>(weights, v + d, stride, keys, columns, scale, y + d); break;
-      case 3: mix_columns<3>(weights, v + d, stride, keys, columns, scale, y + d); break;
-      default: mix_columns<4>(weights, v + d, stride, keys, columns, scale, y + d); break;
+      case 1: mix_columns<1>(weights, v + d, stride, keys, columns, scale, y + d, part); break;
+      case 2: mix_columns<2>(weights, v + d, stride, keys, columns, scale, y + d, part); break;
+      case 3: mix_columns<3>(weights, v + d, stride, keys, columns, scale, y + d, part); break;
+      default: mix_columns<4>(weights, v + d, stride, keys, columns, scale, y + d, part); break;
     }
   }
 }
@@ -380,11 +389,11 @@ void few_queries(const AttentionHead& h, float* scratch) {
       n = h.first_position + q + 1;
       n = n < 0 ? 0 : n > h.keys ? h.keys : n;
     }
-    scores_of(h.q + q * h.q_stride, h.k, h.k_stride, n, h.size, h.scale, scores);
+    scores_of(h.q + q * h.q_stride, h.k, h.k_stride, n, h.size, h.scale, scores, {});
     const float* mask = h.mask || h.mask_bool ? mask_row(h, q, mask_room) : nullptr;
     const float scale =
         n > 0 ? exponentials(scores, n, mask, h.mask_bool != nullptr, h.mask_value) : 0.0f;
-    mix(scores, h.v, h.v_stride, n, h.size, scale, h.out + q * h.out_stride);
+    mix(scores, h.v, h.v_stride, n, h.size, scale, h.out + q * h.out_stride, {});
   }
 }
 

@@ -26,15 +26,22 @@ struct AttentionHead {
   int64_t first_position;
 };
 
+// Rows that another head reads later, with the stride of the rows that are read now. They are
+// prefetched meanwhile.
+struct RowsAhead {
+  const float* first = nullptr;
+  int64_t count = 0;
+};
+
 struct AttentionTable {
   // scratch: attention_scratch_floats(keys, size) floats, 64-byte aligned.
   void (*head)(const AttentionHead& head, float* scratch) noexcept;
   // scores[j] = scale * q . row j of k, whose rows are `stride` floats apart.
   void (*scores)(const float* q, const float* k, int64_t stride, int64_t keys, int64_t size,
-                 float scale, float* scores) noexcept;
+                 float scale, float* scores, const RowsAhead& ahead) noexcept;
   // y[0..size) = scale * the sum of weights[j] times row j of v.
   void (*mix)(const float* weights, const float* v, int64_t stride, int64_t keys, int64_t size,
-              float scale, float* y) noexcept;
+              float scale, float* y, const RowsAhead& ahead) noexcept;
   // The same for rows of bytes: `size` numbers s8, followed by the f32 that multiplies them.
   // Strides are in bytes.
   void (*byte_scores)(const float* q, const int8_t* k, int64_t stride, int64_t keys, int64_t size,
