@@ -21,9 +21,10 @@ constexpr int kByteRows = 2, kByteVectors = 1;
 
 #if defined(__AVX2__)
 
-// The distance of the prefetch in bytes for products of one or two rows, which are limited by the
-// speed of the memory. With 4096 bytes, weights of 4 bits that are read from memory take up to 9 %
-// longer.
+// The distance of the prefetch in bytes. Products of one or two rows are limited by the speed of
+// the memory: with 4096 bytes, weights of 4 bits that are read from memory take up to 9 % longer.
+// Without a prefetch, the first tile of many rows waits for its weights: prompts of 64 tokens take
+// 12 % longer (Zen 5).
 constexpr int kBytesAhead = 8192;
 
 using u8x16 = uint8_t __attribute__((vector_size(16)));
@@ -87,7 +88,8 @@ POPRT_INLINE POPRT_VNNI u32x16 add_dots(u32x16 sum, u32x16 w, int32_t quad) {
       POPRT_UNROLL for (int i = 0; i < kBases; i++) base[i] += 8;                                  \
       const int64_t of_this = end - group;                                                         \
       for (; group < end; group++, p += 64) {                                                      \
-        if (kVectors == 1) __builtin_prefetch(p + kBytesAhead);                                    \
+        POPRT_UNROLL for (int q = 0; q < kVectors; q++)                                            \
+            __builtin_prefetch(p + q * next + kBytesAhead);                                        \
         u32x16 v[kVectors];                                                                        \
         POPRT_UNROLL for (int q = 0; q < kVectors; q++) v[q] =                                     \
             *reinterpret_cast<const u32x16n*>(p + q * next);                                       \
