@@ -16,7 +16,7 @@ set(POPRT_LAYERS
   "popef: codecs base | poprt_zstd"
   "device: kernels program base |"
   "runtime: popef device program base |"
-  "generate: runtime popef device program codecs base |"
+  "generate: runtime popef device program kernels codecs base |"
 )
 
 # poprt_table(TARGET NAMESPACE TYPE SUFFIX ACCESSOR HEADER PREFIXED FILES...) generates the table of all `extern const

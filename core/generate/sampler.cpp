@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "kernels/isa/logits.h"
 
 namespace poprt::generate {
 namespace {
@@ -21,61 +22,21 @@ void check_tokens(std::span<const int64_t> tokens, int64_t vocabulary, const cha
            vocabulary);
 }
 
-// A vocabulary has some 100 000 tokens, and each token of a text reads all of their logits. So the
-// loops are over blocks of which compilers make vector instructions.
-constexpr size_t kLanes = 16;
-using Lanes = std::array<float, kLanes>;
-
 // The first of the greatest logits. Throws failed_precondition if one is not a number.
 size_t index_of_greatest(std::span<const float> logits) {
-  Lanes most;
-  most.fill(kHidden);
-  std::array<int32_t, kLanes> unordered{};
-  const auto look = [&](size_t lane, float v) {
-    most[lane] = v > most[lane] ? v : most[lane];
-    unordered[lane] |= v != v ? 1 : 0;
-  };
-  size_t i = 0;
-  for (; i + kLanes <= logits.size(); i += kLanes)
-    for (size_t lane = 0; lane < kLanes; lane++) look(lane, logits[i + lane]);
-  for (; i < logits.size(); i++) look(0, logits[i]);
-  if (std::ranges::count(unordered, 1)) {
-    const auto found = std::ranges::find_if(logits, [](float v) { return std::isnan(v); });
-    fail(ErrorCode::failed_precondition, "the logit of token {} is not a number",
-         found - logits.begin());
-  }
-  const auto best = std::ranges::find(logits, *std::ranges::max_element(most));
-  return static_cast<size_t>(best - logits.begin());
-}
-
-// exp(x) for x <= 0, with a relative error below 3e-7. Below -87, it is exp(-87).
-float exp_of(float x) {
-  constexpr float kLog2E = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
-  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
-  constexpr int32_t kBias = 127, kMantissa = 23;
-  const float least = x > -87.0f ? x : -87.0f;
-  const float n = (least * kLog2E + kRound) - kRound;
-  const float r = (least - n * kLn2High) - n * kLn2Low;
-  float p = 1.0f / 5040;
-  for (const float c : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f})
-    p = p * r + c;
-  return p * std::bit_cast<float>((static_cast<int32_t>(n) + kBias) << kMantissa);
+  const int64_t found =
+      POPRT_SELECT_ISA(logits).greatest(logits.data(), static_cast<int64_t>(logits.size()));
+  if (found < 0)
+    fail(ErrorCode::failed_precondition, "the logit of token {} is not a number", -1 - found);
+  return static_cast<size_t>(found);
 }
 
 // The logarithm of the sum of exp(logit). If some logits are +inf, only they have a probability,
 // and the result is the logarithm of their number.
 double log_sum_exp(std::span<const float> logits, float most) {
   if (std::isinf(most)) return std::log(static_cast<double>(std::ranges::count(logits, most)));
-  constexpr size_t kBlock = 16 * kLanes;  // floats are added within a block
-  double sum = 0;
-  size_t i = 0;
-  for (; i + kBlock <= logits.size(); i += kBlock) {
-    Lanes part{};
-    for (size_t j = i; j < i + kBlock; j += kLanes)
-      for (size_t lane = 0; lane < kLanes; lane++) part[lane] += exp_of(logits[j + lane] - most);
-    for (const float v : part) sum += static_cast<double>(v);
-  }
-  for (; i < logits.size(); i++) sum += static_cast<double>(exp_of(logits[i] - most));
+  const double sum =
+      POPRT_SELECT_ISA(logits).sum_of_exp(logits.data(), static_cast<int64_t>(logits.size()), most);
   return static_cast<double>(most) + std::log(sum);
 }
 
