@@ -143,7 +143,7 @@ class Outputs : public std::vector<OutputTensor> {
 };
 
 // Runs the model into new memory, for as many rows as the inputs have. If there is an output
-// NAME:shape, output NAME only contains the real part (see poprt_outputs_crop). dtypes and shapes
+// NAME:shape, output NAME only contains the real part (see poprt/tensor.h). dtypes and shapes
 // are checked. Throws the errors of execute(). Since 1.0.
 template <class AnyRunner>
 Outputs run(const AnyRunner& runner, const std::vector<TypedTensor>& inputs) {
