@@ -20,14 +20,22 @@ namespace fs = std::filesystem;
 constexpr const char* kTokenizerLibrary = "libpoprt_tokenizer.so.1";
 constexpr uintmax_t kMostTokenizerBytes = uintmax_t{256} << 20;
 
-// Loads the library for the first model. A later call tries again after a failure. The library is
-// bound to its own dependencies first, because sentencepiece contains another protobuf.
+// The library is bound to its own dependencies first, because sentencepiece contains another
+// protobuf. Sanitizers refuse this flag; their builds have no such library.
+#if defined(__clang__)
+#define POPRT_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define POPRT_SANITIZED 0
+#endif
+constexpr int kBinding = POPRT_SANITIZED ? 0 : RTLD_DEEPBIND;
+
+// Loads the library for the first model. A later call tries again after a failure.
 const poprt_tokenizer_library& tokenizer_library() {
   static std::mutex mutex;
   static const poprt_tokenizer_library* loaded = nullptr;
   const std::lock_guard lock(mutex);
   if (loaded) return *loaded;
-  void* library = dlopen(kTokenizerLibrary, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  void* library = dlopen(kTokenizerLibrary, RTLD_NOW | RTLD_LOCAL | kBinding);
   if (!library) {
     const char* why = dlerror();
     throw Failure(
