@@ -127,14 +127,14 @@ void Lowering::fill(DType type, int64_t n) {
   step("fill", 0, fill_cycles(target_, type, share(type, n)), spread(type, n));
 }
 
-void Lowering::reduce(DType type, int64_t n, int64_t results, bool contiguous, int64_t sums) {
+void Lowering::reduce(DType type, int64_t n, int64_t results, bool contiguous) {
   if (n == 0) return;
   results = std::clamp<int64_t>(results, 1, n);
   const int64_t depth = ceil_div(n, results);
   const int64_t here = share(type, n), on = spread(type, n);
   // The number of results to which the elements of one tile contribute.
   const int64_t own = std::max<int64_t>(1, ceil_div(here, depth));
-  step("reduce", 0, sums * reduce_cycles(target_, type, here, own, contiguous), on);
+  step("reduce", 0, reduce_cycles(target_, type, here, own, contiguous), on);
   if (on == 1) return;
   // Intermediate results are summed in steps, until one sum is left for each result.
   int64_t partial = results <= on ? ceil_div(on, results) : 2;
@@ -146,9 +146,9 @@ void Lowering::reduce(DType type, int64_t n, int64_t results, bool contiguous, i
             : partial;
     const int64_t outputs = results * ceil_div(partial, radix);
     const int64_t each = std::max<int64_t>(1, ceil_div(outputs, on));
-    step("reduce", sums * chip_bytes(DType::f32, each * radix),
-         sums * reduce_cycles(target_, DType::f32, each * radix, each, false),
-         std::min(on, outputs), false, radix);
+    step("reduce", chip_bytes(DType::f32, each * radix),
+         reduce_cycles(target_, DType::f32, each * radix, each, false), std::min(on, outputs),
+         false, radix);
     partial = ceil_div(partial, radix);
   }
 }
@@ -171,7 +171,9 @@ void Lowering::softmax(DType type, int64_t rows, int64_t columns) {
 void Lowering::normalize(DType type, int64_t n, int64_t groups, int64_t channels, bool centered) {
   if (n == 0) return;
   if (centered) {
-    reduce(type, n, groups, true, 2);  // of the elements and of their squares
+    reduce(type, n, groups);
+    // The squares are summed in the same compute sets as the elements.
+    cost_.steps.back().compute *= 2;
     elementwise(Elementwise::square, DType::f32, groups);
   } else {
     elementwise(Elementwise::square, type, n);

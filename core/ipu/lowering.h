@@ -99,9 +99,8 @@ class Lowering {
   void rearrange(DType type, int64_t n, int64_t piece, int64_t stride = 0);
   void transpose(DType type, int64_t n);
   void fill(DType type, int64_t n);
-  // `results` results from n elements; neighbours are reduced if `contiguous`. The same compute
-  // sets make `sums` kinds of results, such as sums of the elements and of their squares.
-  void reduce(DType type, int64_t n, int64_t results, bool contiguous = true, int64_t sums = 1);
+  // `results` results from n elements; neighbours are reduced if `contiguous`.
+  void reduce(DType type, int64_t n, int64_t results, bool contiguous = true);
   void softmax(DType type, int64_t rows, int64_t columns);
   // Mean and variance of `groups` groups, and the scale and shift of each of `channels` channels.
   // Unless `centered`, there is no mean and no shift.
