@@ -140,7 +140,19 @@ size_t in_flight_of(int64_t batches) {
   return static_cast<size_t>(std::clamp(2 * batches, kLeast, kMost));
 }
 
-void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t in_flight,
+// The memory of one client: of each request that it has in flight.
+using ClientMemory = std::vector<std::unique_ptr<Buffers>>;
+
+ClientMemory memory_of_client(const BenchArguments& a, const Case& c, poprt_runner* runner,
+                              size_t in_flight) {
+  if (!a.async) in_flight = 1;
+  if (a.iterations > 0) in_flight = std::min(in_flight, static_cast<size_t>(a.iterations));
+  ClientMemory memory;
+  for (size_t i = 0; i < in_flight; i++) memory.push_back(std::make_unique<Buffers>(c, a, runner));
+  return memory;
+}
+
+void client(poprt_runner* runner, const ClientMemory& memory, const BenchArguments& a,
             Clock::time_point until, std::vector<double>& ms) {
   int64_t begun = 0;
   const auto more = [&] {
@@ -148,16 +160,15 @@ void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t
     return a.iterations > 0 ? begun < a.iterations : Clock::now() < until || begun == 0;
   };
   if (!a.async) {
-    Buffers b(c, a, runner);
     for (; more(); begun++) {
       const auto t0 = Clock::now();
-      b.execute(runner);
+      memory[0]->execute(runner);
       ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - t0).count());
     }
     return;
   }
   struct Slot {
-    std::unique_ptr<Buffers> buffers;
+    const Buffers* buffers = nullptr;
     Request request;
     Clock::time_point start;
     // If another request failed, the runner may still use the memory of this one.
@@ -165,9 +176,9 @@ void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t
       if (request) poprt_error_free(poprt_request_wait(request.get(), -1));
     }
   };
-  if (a.iterations > 0) in_flight = std::min(in_flight, static_cast<size_t>(a.iterations));
+  const size_t in_flight = memory.size();
   std::vector<Slot> slots(in_flight);
-  for (Slot& s : slots) s.buffers = std::make_unique<Buffers>(c, a, runner);
+  for (size_t i = 0; i < in_flight; i++) slots[i].buffers = memory[i].get();
   const auto finish = [&](Slot& s) {
     if (!s.request) return;
     check(poprt_request_wait(s.request.get(), -1));
@@ -194,16 +205,16 @@ void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t
 // Returns the latencies of all clients in any order.
 SessionTimes through_runner(const BenchArguments& a, const Runner& runner, const Case& c,
                             size_t in_flight, double share) {
-  {
-    Buffers b(c, a, runner.get());
-    for (int i = 0; i < a.warmup && !stopped_by_user; i++) b.execute(runner.get());
-  }
-  std::vector<std::vector<double>> each(static_cast<size_t>(a.clients));
+  // Random inputs are made before the time begins.
+  std::vector<ClientMemory> memory;
+  for (int i = 0; i < a.clients; i++)
+    memory.push_back(memory_of_client(a, c, runner.get(), in_flight));
+  for (int i = 0; i < a.warmup && !stopped_by_user; i++) memory[0][0]->execute(runner.get());
+  std::vector<std::vector<double>> each(memory.size());
   const auto begin = Clock::now();
   const auto until = begin + std::chrono::duration_cast<Clock::duration>(
                                  std::chrono::duration<double>(a.seconds * share));
-  run_clients(each.size(),
-              [&](size_t i) { client(runner.get(), c, a, in_flight, until, each[i]); });
+  run_clients(each.size(), [&](size_t i) { client(runner.get(), memory[i], a, until, each[i]); });
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
 
   SessionTimes times{{}, seconds};

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <random>
 
 #include "base/log.h"
@@ -129,14 +130,17 @@ RunnerReport run_here(const RunPopefArguments& a) {
   check(poprt_executable_open(a.popef.c_str(), &opened));
   const Executable executable(opened);
   const Served served = make(a, executable.get());
-  const int64_t batch = Client(a, served, 0).batch();
-  std::vector<std::vector<double>> each(static_cast<size_t>(a.threads));
+  // Random inputs are made before the time begins.
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int64_t i = 0; i < a.threads; i++)
+    clients.push_back(std::make_unique<Client>(a, served, static_cast<uint64_t>(i) + 1));
+  const int64_t batch = clients.at(0)->batch();
+  std::vector<std::vector<double>> each(clients.size());
   const auto begin = Clock::now();
   run_clients(each.size(), [&](size_t i) {
-    Client client(a, served, i + 1);
     for (int64_t n = 0; n < a.iteration; n++) {
       const auto t0 = Clock::now();
-      client.run(served.runner.get());
+      clients[i]->run(served.runner.get());
       each[i].push_back(std::chrono::duration<double, std::milli>(Clock::now() - t0).count());
     }
   });
