@@ -284,8 +284,36 @@ void warn_of_ignored_options(const GenerateArguments& a) {
     warn({"--length-penalty", "--early-stopping"}, "without --num-beams above 1");
 }
 
+// The name that the executable of a PopEF file contains, or nothing if the file cannot be opened.
+std::string name_in(const std::string& popef) {
+  poprt_executable* found = nullptr;
+  if (poprt_error* failure = poprt_executable_open(popef.c_str(), &found)) {
+    poprt_error_free(failure);
+    return {};
+  }
+  return poprt_executable_name(Executable(found).get());
+}
+
+// Refuses to replace the executable of another model.
+void require_own_save(const GenerateArguments& a) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::path(a.save).extension() != ".popef")
+    throw Usage(fmt::format("--save: expected a name that ends in .popef, found '{}'", a.save));
+  const std::string other = fs::exists(a.save, error) ? name_in(a.save) : std::string();
+  if (other.empty()) return;
+  const fs::path model = fs::weakly_canonical(a.model, error);
+  const std::string own = fs::is_directory(model, error)  ? model.filename().string()
+                          : model.extension() == ".popef" ? name_in(a.model)
+                                                          : model.stem().string();
+  if (other != own)
+    throw Failure(fmt::format("'{}' contains the model '{}', not '{}'; give --save another name",
+                              a.save, other, own));
+}
+
 void require_separate_save(const GenerateArguments& a) {
   if (a.save.empty()) return;
+  require_own_save(a);
   CommandFiles files;
   std::error_code error;
   if (std::filesystem::is_directory(a.model, error))

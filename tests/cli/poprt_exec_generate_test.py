@@ -86,6 +86,15 @@ class Generate(CommandTest):
         self.assertIn("Model genai: ", self.succeeds("saved.popef", command="popef_dump"))
         self.fails(["saved.popef", *words, "--slots", "2"], "slots is 2, and the PopEF file was compiled with 1")
 
+    def test_a_saved_model_replaces_only_its_own_file(self):
+        words = [os.path.join(FOLDER, "genai"), "--ids", "3,4", "--max-new-tokens", "2"]
+        self.misused([*words, "--save", "model.onnx"], "--save: expected a name that ends in .popef", "model.onnx")
+        self.assertFalse(os.path.exists(self.path("model.onnx")))
+        self.succeeds(*words, "--save", "own.popef")
+        self.succeeds(*words, "--save", "own.popef")
+        lstm = [os.path.join(FOLDER, "lstm"), *words[1:], "--states", "h%d_in=h%d_out,c%d_in=c%d_out"]
+        self.fails([*lstm, "--save", "own.popef"], "'own.popef' contains the model 'genai', not 'lstm'; give --save another name")
+
     def test_options_of_sampling(self):
         text = self.expected["genai"][1]
         words = [os.path.join(FOLDER, "genai"), "--ids", self.ids(text), "--max-new-tokens", "12", "--ignore-stop", "--temperature", "2"]
