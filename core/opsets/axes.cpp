@@ -54,7 +54,7 @@ void reduce_axes_to_attribute(Rewriter& r) {
   // squares of ReduceSumSquare. Reducing a new axis of size 1 has the same effect.
   Value* x = r.newest("Unsqueeze", {r.in(0), r.ints({0})});
   Value* const inputs[] = {x, r.ints({0})};
-  r.result(0, r.like(inputs, {}, {{"keepdims", int64_t{0}}})->output());
+  r.result(0, r.like(inputs, {{"keepdims", int64_t{0}}})->output());
 }
 
 void split_to_input(Rewriter& r) { to_input(r, "split", 1); }
@@ -197,7 +197,7 @@ void without_select_last_index(Rewriter& r) {
   Value* reversed =
       r.newest("Slice", {r.in(0), r.ints({-1}), r.ints({INT64_MIN}), r.ints({axis}), r.ints({-1})});
   Value* const inputs[] = {reversed};
-  Value* first = r.like(inputs, {})->output();
+  Value* first = r.like(inputs)->output();
   r.result(0, r.newest("Sub", {r.constant(Tensor::scalar<int64_t>(length - 1)), first}));
 }
 

@@ -43,7 +43,7 @@ void widen_by(Rewriter& r, DType wide) {
   const ir::Value* y = r.at.output();
   std::vector<Value*> inputs;
   for (Value* v : r.at.inputs()) inputs.push_back(v && v->dtype() == dtype ? r.cast(v, wide) : v);
-  const ir::Node* n = r.like(inputs, {});
+  const ir::Node* n = r.like(inputs);
   for (size_t i = 0; i < n->outputs().size(); i++) {
     if (!r.wants(i)) continue;
     const bool data = r.at.output(i)->dtype() == y->dtype() && y->dtype() == dtype;

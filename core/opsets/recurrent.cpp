@@ -11,7 +11,7 @@ void recurrent_without_layout(Rewriter& r) {
   for (const size_t i : {size_t{0}, size_t{5}, size_t{6}})
     if (i < inputs.size() && inputs[i]) inputs[i] = r.transpose(inputs[i], {1, 0, 2});
   // like() infers the types again, because the types of the node are for the other layout.
-  const ir::Node* n = r.like(inputs, {}, {{"layout", int64_t{0}}});
+  const ir::Node* n = r.like(inputs, {{"layout", int64_t{0}}});
   for (size_t i = 0; i < n->outputs().size(); i++)
     if (r.wants(i))
       r.result(i, r.transpose(n->output(i), i == 0 ? std::vector<int64_t>{2, 0, 1, 3}

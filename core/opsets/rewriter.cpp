@@ -79,25 +79,23 @@ void Rewriter::keep_inputs(size_t count) {
 }
 
 ir::Node* Rewriter::like(
-    std::span<Value* const> inputs, std::initializer_list<std::string_view> without,
+    std::span<Value* const> inputs,
     std::initializer_list<std::pair<const std::string_view, ir::Attribute>> more) {
   std::vector<std::string> names;
   for (const Value* v : at.outputs()) names.push_back(v->name() + "_" + at.op_type);
   ir::Node* n = at.graph().add_node(at.op_type, std::string(ir::kNewestDomain), inputs,
                                     at.outputs().size(), &at, names);
   n->name = at.name;
-  for (const auto& [key, value] : at.attributes)
-    if (std::find(without.begin(), without.end(), key) == without.end()) n->attributes[key] = value;
+  n->attributes = at.attributes;
   for (const auto& [key, value] : more) n->attributes[std::string(key)] = value;
   ops::infer(*n);
   return n;
 }
 
-ir::Node* Rewriter::like_with(size_t i, Value* value,
-                              std::initializer_list<std::string_view> without) {
+ir::Node* Rewriter::like_with(size_t i, Value* value) {
   std::vector<Value*> inputs(at.inputs().begin(), at.inputs().end());
   inputs[i] = value;
-  return like(inputs, without);
+  return like(inputs);
 }
 
 void Rewriter::result(size_t i, Value* value) {

@@ -48,12 +48,12 @@ class Rewriter : public Expansion {
   std::optional<std::vector<int64_t>> take_ints(std::string_view attribute);
   // Removes all inputs except the first `count`, and erases the constants that have no reader then.
   void keep_inputs(size_t count);
-  // Adds a copy of the node before it, with other inputs, without some attributes and with the
-  // attributes `more`, of the newest opset and with inferred types.
-  ir::Node* like(std::span<Value* const> inputs, std::initializer_list<std::string_view> without,
+  // Adds a copy of the node before it, with other inputs and with the attributes `more`, of the
+  // newest opset and with inferred types.
+  ir::Node* like(std::span<Value* const> inputs,
                  std::initializer_list<std::pair<const std::string_view, ir::Attribute>> more = {});
   // The same with only input i replaced.
-  ir::Node* like_with(size_t i, Value* value, std::initializer_list<std::string_view> without = {});
+  ir::Node* like_with(size_t i, Value* value);
 
   // -- Results ----------------------------------------------------------------------------------
   // Makes the readers of result i read `value` and sets `replaced`. A graph output keeps its name;
