@@ -15,9 +15,13 @@
 
 namespace poprt::opsets {
 
+// A graph with the types that its text declares.
+inline std::unique_ptr<ir::Graph> declared(std::string_view body, int opset) {
+  return ir::parse_text(fmt::format("graph \"g\" opset {{\"\": {}}} {{\n{}\n}}", opset, body));
+}
+
 inline std::unique_ptr<ir::Graph> parsed(std::string_view body, int opset) {
-  auto graph =
-      ir::parse_text(fmt::format("graph \"g\" opset {{\"\": {}}} {{\n{}\n}}", opset, body));
+  auto graph = declared(body, opset);
   ops::infer(*graph);
   return graph;
 }
@@ -45,6 +49,31 @@ inline std::unique_ptr<ir::Graph> convert_from(std::string_view body, int opset,
   return graph;
 }
 
+// The same for one node with `results` results. `values` has its inputs and constants.
+inline std::unique_ptr<ir::Graph> convert_node(std::string_view values, std::string_view call,
+                                               int opset, int64_t target,
+                                               std::string_view operators, size_t results = 1) {
+  SCOPED_TRACE(fmt::format("{} from opset {} to {}", call, opset, target));
+  std::string made, outputs;
+  for (size_t i = 0; i < results; i++) {
+    made += fmt::format("{}%y{} : ?", i ? ", " : "", i);
+    outputs += fmt::format("\noutput %y{}", i);
+  }
+  return convert_from(fmt::format("{}\n{} = {}{}", values, made, call, outputs), opset, target,
+                      operators);
+}
+
+// Returns the message of a conversion that is not possible.
+inline std::string refusal_of(ir::Graph& graph, int64_t target) {
+  try {
+    convert(graph, target);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unimplemented);
+    return e.message();
+  }
+  return "nothing was refused";
+}
+
 // Expects an error of one line that contains all of `parts`.
 inline void expect_refusal(std::string_view body, int opset, int64_t target,
                            const std::vector<std::string>& parts,
@@ -56,6 +85,10 @@ inline void expect_refusal(std::string_view body, int opset, int64_t target,
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), code);
     EXPECT_EQ(e.message().find('\n'), std::string::npos);
+    if (code == ErrorCode::unimplemented)
+      EXPECT_TRUE(e.message().starts_with(
+          fmt::format("convert_version: no conversion from opset {} to {}: ", opset, target)))
+          << e.message();
     for (const std::string& part : parts)
       EXPECT_NE(e.message().find(part), std::string::npos) << e.message();
   }

@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <set>
+#include <tuple>
 
 #include "core/opsets/conversion.h"
 
@@ -33,6 +36,7 @@ TEST(ConvertOpset, AModelWithoutAiOnnxNeedsNoConversion) {
   auto graph = ir::parse_text(
       "graph \"g\" opset {\"com.microsoft\": 1} {\ninput %x : f32[2]\n"
       "%y : f32[2] = com.microsoft.Gelu(%x)\noutput %y\n}");
+  EXPECT_EQ(opset_of(*graph), 0);
   convert(*graph, 12);
   EXPECT_EQ(ops_of(*graph), "com.microsoft.Gelu");
 }
@@ -68,6 +72,66 @@ TEST(ConvertOpset, NamesOfOutputsAndNodesStay) {
     EXPECT_TRUE(names.insert(n->name).second) << n->name;
   }
   EXPECT_TRUE(names.contains("my gelu"));
+}
+
+// Each new name has the operator, and a number if that name is taken.
+TEST(ConvertOpset, NamesOfNewNodesAreUniqueInAllSubgraphs) {
+  auto graph = declared(R"(input %c : bool[]
+  input %x : f32[2,3]
+  %a : f32[2,3] = Gelu(%x) "act"
+  %b : f32[2,3] = Gelu(%a)
+  %y : f32[2,3] = If(%c) {else_branch = graph "e" {
+    %e : f32[2,3] = Gelu(%b) "act"
+    output %e
+  }, then_branch = graph "t" {
+    %t : f32[2,3] = Identity(%b) "act_Add"
+    output %t
+  }}
+  output %y)",
+                        20);
+  convert(*graph, 13);
+  std::vector<std::string> names;
+  const std::function<void(const ir::Graph&)> add = [&](const ir::Graph& g) {
+    for (const ir::Node* n : g.nodes()) {
+      names.push_back(n->name);
+      ir::for_each_subgraph(*n, add);
+    }
+  };
+  add(*graph);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"act", "act_Erf", "act_Add", "act_Mul", "act_Mul_2", "", "",
+                                      "", "", "", "", "act_Div", "act_Erf_2", "act_Add_2",
+                                      "act_Mul_3", "act_Mul_4", "act_Add_Identity"}));
+}
+
+TEST(ConvertOpset, SubgraphsOfOtherDomainsAreConverted) {
+  auto graph = ir::parse_text(R"(graph "g" opset {"": 20, "com.microsoft": 1} {
+  input %x : f32[2]
+  %y : f32[2] = com.microsoft.Repeat(%x) {body = graph "b" {
+    %b : f32[2] = Gelu(%x)
+    output %b
+  }}
+  output %y
+})");
+  convert(*graph, 11);
+  EXPECT_EQ(ops_of(*graph), "com.microsoft.Repeat");
+  ir::for_each_subgraph(*graph->nodes()[0], [](const ir::Graph& sub) {
+    EXPECT_EQ(ops_of(sub), "Div Erf Add Mul Mul");
+  });
+}
+
+TEST(ConvertOpset, OperatorsThatNoOtherOpsetHasAreNamed) {
+  const auto refused = [](std::string_view call, int opset, int64_t target) {
+    const auto graph =
+        declared(fmt::format("input %x : s32[2]\n%y : s32[2] = {}\noutput %y", call), opset);
+    const std::string message = refusal_of(*graph, target);
+    return message.substr(std::min(message.find("'y': "), message.size() - 5) + 5);
+  };
+  EXPECT_EQ(refused("BitwiseNot(%x)", 18, 13),
+            "opset 13 has no operator BitwiseNot, whole numbers have no bits there");
+  EXPECT_EQ(refused("Col2Im(%x, %x, %x)", 20, 17), "opset 17 has no operator Col2Im");
+  EXPECT_EQ(refused("Frobnicate(%x)", 20, 17), "ai.onnx has no operator Frobnicate");
+  EXPECT_EQ(refused("Frobnicate(%x)", 17, 20), "ai.onnx has no operator Frobnicate");
 }
 
 TEST(ConvertOpset, AnInputThatIsTheResultGetsANode) {
@@ -158,6 +222,30 @@ TEST(ConvertOpset, ACastToFloat8KeepsSaturateInOpsetsThatHaveIt) {
       "%y : ? = Cast(%q) {to = 1}\noutput %y",
       24, 19, "Cast Cast");
   EXPECT_EQ(graph->nodes()[0]->find_attr("round_mode"), nullptr);
+}
+
+TEST(ConvertOpset, NewAttributesHaveDefaultsOfTheirKind) {
+  const std::string x = "input %x : f32[1,1,5,5]\n%y : ? = LpPool(%x) {ceil_mode = ",
+                    rest = ", kernel_shape = [2, 2]}\noutput %y";
+  convert_from(x + "0" + rest, 18, 17, "LpPool");
+  expect_refusal(x + "1" + rest, 18, 17, {"attribute 'ceil_mode' is of opset 18 on"});
+  const std::string scatter =
+      "input %x : f32[4]\nconst %i : s64[2] = [3, 1]\ninput %u : f32[2]\n"
+      "%y : ? = ScatterElements(%x, %i, %u) {reduction = ";
+  convert_from(scatter + "\"none\"}\noutput %y", 16, 15, "ScatterElements");
+  expect_refusal(scatter + "\"add\"}\noutput %y", 16, 15,
+                 {"attribute 'reduction' is of opset 16 on"});
+}
+
+// A type that is invalid in both opsets is an error of the model, not of its conversion.
+TEST(ConvertOpset, TypesOfUnchangedDefinitionsAreNotChecked) {
+  const std::string negative = "input %x : bool[2]\n%y : bool[2] = Neg(%x)\noutput %y";
+  const auto same = declared(negative, 14);
+  convert(*same, 13);
+  EXPECT_EQ(opset_of(*same), 13);
+  const std::string message = refusal_of(*declared(negative, 14), 12);
+  EXPECT_NE(message.find("is bool, which Neg does not take in opset 12"), std::string::npos)
+      << message;
 }
 
 TEST(ConvertOpset, SoftmaxOverSeveralAxes) {
@@ -296,6 +384,18 @@ TEST(ConvertOpset, KeepsTheOpsetIfAnOlderOneIsSlower) {
   EXPECT_EQ(opset_of(*graph), 13);
   EXPECT_NE(why.find("slower"), std::string::npos) << why;
   convert_from(body, 13, 11, "Cast Mul");
+  const std::tuple<const char*, const char*, int> others[] = {
+      {"input %x : f32[2,3,4]\ninput %s : f32[4]", "RMSNormalization(%x, %s)", 23},
+      {"input %x : f32[1,2,3,4]", "Attention(%x, %x, %x)", 23},
+      {"input %x : f32[1,2,3,4]\ninput %c : f32[1,3,2]", "RotaryEmbedding(%x, %c, %c)", 23},
+      {"input %x : f32[2,3]\ninput %s : f32[3]", "QuantizeLinear(%x, %s)", 13}};
+  for (const auto& [inputs, call, opset] : others) {
+    auto kept = parsed(fmt::format("{}\n%y : ? = {}\noutput %y", inputs, call), opset);
+    EXPECT_NE(convert_to_lowest(kept, 11).find("which compiles to a slower program"),
+              std::string::npos)
+        << call;
+    EXPECT_EQ(opset_of(*kept), opset) << call;
+  }
 }
 
 TEST(ConvertOpset, ConvertsNodesOfPassesToTheOpsetOfTheGraph) {
@@ -305,6 +405,36 @@ TEST(ConvertOpset, ConvertsNodesOfPassesToTheOpsetOfTheGraph) {
   convert_newest_nodes(*graph);
   EXPECT_EQ(ops_of(*graph), "Div Erf Add Mul Mul");
   EXPECT_EQ(opset_of(*graph), 13);
+  const auto branches = declared(R"(input %c : bool[]
+  input %x : f32[2]
+  %y : f32[2] = If(%c) {else_branch = graph "e" {
+    %e : f32[2] = Identity(%x)
+    output %e
+  }, then_branch = graph "t" {
+    %t : f32[2] = poprt.onnx.Gelu(%x)
+    output %t
+  }}
+  output %y)",
+                                 13);
+  convert_newest_nodes(*branches);
+  std::vector<std::string> inside;
+  ir::for_each_subgraph(*branches->nodes()[0],
+                        [&](const ir::Graph& sub) { inside.push_back(ops_of(sub)); });
+  EXPECT_EQ(inside, (std::vector<std::string>{"Identity", "Div Erf Add Mul Mul"}));
+  // A graph without such nodes is not examined.
+  const auto other = declared("input %x : f32[2]\n%y : f32[2] = Frobnicate(%x)\noutput %y", 13);
+  EXPECT_NO_THROW(convert_newest_nodes(*other));
+}
+
+TEST(ConvertOpset, ErrorsOfTheModelKeepTheirCode) {
+  const auto graph =
+      declared("input %x : f32[2]\n%y : f32[2] = Softmax(%x) {axis = 1.5}\noutput %y", 11);
+  try {
+    convert(*graph, 13);
+    ADD_FAILURE() << "nothing was refused";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument) << e.message();
+  }
 }
 
 TEST(ConvertOpset, TheListingNamesEveryChange) {
@@ -348,8 +478,17 @@ TEST(ConvertOpset, EinsumBecomesProductsOfMatrices) {
 
 // Without an arrow, the result has the labels that occur once, not those that occur three times.
 TEST(ConvertOpset, EinsumWithoutAnArrowSumsOverLabelsOfSeveralOperands) {
+  expect_einsum_converts("cb,ba", {"[2,3]", "[3,4]"});
+  expect_einsum_converts("ba", {"[2,3]"});
+  expect_einsum_converts("...ij,jk", {"[2,5,2,3]", "[3,4]"});
   expect_einsum_converts("ij,ik,i", {"[2,3]", "[2,4]", "[2]"});
   expect_einsum_converts("i,ij,i,ki,i", {"[2]", "[2,3]", "[2]", "[4,2]", "[2]"});
+}
+
+TEST(ConvertOpset, EinsumNeedsAllLabelsOfItsResult) {
+  const auto graph = declared(
+      "input %x : f32[2,3]\n%y : f32[2,4] = Einsum(%x) {equation = \"ij->ik\"}\noutput %y", 12);
+  EXPECT_TRUE(refusal_of(*graph, 11).ends_with(": the result has a label that no operand has"));
 }
 
 // The numbers of the first node's input `i`.

@@ -76,6 +76,10 @@ TEST(ConvertQuantization, SixteenBitsAreArithmetic) {
                "QuantizeLinear");
   convert_from(of("f32[2,3]", scale, "QuantizeLinear(%x, %s)"), 21, 20, "QuantizeLinear");
   convert_from(of("s32[2,3]", scale, "DequantizeLinear(%x, %s)"), 21, 20, "DequantizeLinear");
+  convert_from(of("u8[2,3]", scale, "DequantizeLinear(%x, %s) {block_size = 0}"), 21, 20,
+               "DequantizeLinear");
+  convert_from(of("f32[2,3]", scale, "QuantizeLinear(%x, %s) {block_size = 0}"), 21, 20,
+               "QuantizeLinear");
 }
 
 TEST(ConvertQuantization, HalvesAreWidened) {
@@ -93,6 +97,30 @@ TEST(ConvertQuantization, HalvesAreWidened) {
                23, 22, "DequantizeLinear");
   convert_from(of("f32[2,3]", std::string(kScale), "QuantizeLinear(%x, %s) {precision = 1}"), 23,
                22, "QuantizeLinear");
+}
+
+// Inference refuses such nodes, so that their types are declared.
+TEST(ConvertQuantization, ScalesFitTheDataAndItsAxis) {
+  const auto node = [](const char* x, const char* s, const char* call, int opset) {
+    return declared(
+        fmt::format("input %x : {}\ninput %s : {}\n%y : u8[2,3] = {}\noutput %y", x, s, call),
+        opset);
+  };
+  const auto halves = node("f32[2,3]", "f16[]", "QuantizeLinear(%x, %s)", 19);
+  convert(*halves, 18);
+  EXPECT_EQ(ops_of(*halves), "Cast QuantizeLinear");
+  for (const auto& [call, why] :
+       {std::pair("QuantizeLinear(%x, %s)", "scales do not fit the axis"),
+        {"QuantizeLinear(%x, %s) {axis = 2}", "axis 2 is not one of 2"},
+        {"QuantizeLinear(%x, %s) {axis = -3}", "axis -1 is not one of 2"}}) {
+    const std::string message = refusal_of(*node("f32[2,3]", "f32[4]", call, 13), 12);
+    EXPECT_TRUE(message.ends_with(std::string(": ") + why)) << message;
+  }
+  for (const char* scales : {"f32[2]", "f32[2,2]"}) {
+    const std::string message =
+        refusal_of(*node("f32[2,3]", scales, "QuantizeLinear(%x, %s) {block_size = 2}", 21), 20);
+    EXPECT_TRUE(message.ends_with(": blocks of 2 do not divide the axis")) << message;
+  }
 }
 
 TEST(ConvertQuantization, WhatAnOlderOpsetLacksIsRefused) {

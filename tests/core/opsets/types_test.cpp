@@ -18,6 +18,15 @@ TEST(OpsetTypes, ListsTakeOneSet) {
   EXPECT_FALSE(input_allows("Max", 11, 7, DType::s32));
 }
 
+TEST(OpsetTypes, SequencesAndOperatorsWithoutInputsTakeAnyType) {
+  for (int t = 1; t < kDTypeCount; t++) {
+    EXPECT_TRUE(input_allows("SequenceLength", 11, 0, static_cast<DType>(t))) << t;
+    EXPECT_TRUE(input_allows("Constant", 11, 0, static_cast<DType>(t))) << t;
+    EXPECT_EQ(output_allows("SequenceLength", 11, 0, static_cast<DType>(t)),
+              static_cast<DType>(t) == DType::s64);
+  }
+}
+
 TEST(OpsetTypes, UnknownTypesAreAllowed) {
   EXPECT_TRUE(input_allows("Frobnicate", 11, 0, DType::f32));
   EXPECT_FALSE(has_types("Frobnicate"));
