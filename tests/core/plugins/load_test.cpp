@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "plugins/registry.h"
+#include "plugins/registration.h"
 
 namespace poprt::plugins {
 namespace {
@@ -79,6 +79,9 @@ TEST_F(PluginFile, ThatIsCutOffIsRefused) {
   EXPECT_EQ(message_for(elf(121, 0)), cut + "0 at offset 121");
   EXPECT_EQ(message_for(elf(100, 21)), cut + "21 at offset 100");
   EXPECT_EQ(message_for(elf(16, UINT64_MAX)), cut + "18446744073709551615 at offset 16");
+  EXPECT_EQ(message_for(elf(0, 0).substr(0, sizeof(Elf64_Ehdr))),
+            "failed_precondition: plug-in '" + path.string() +
+                "': is a truncated shared library: it has 64 bytes, a part needs 56 at offset 64");
   std::string more = elf(0, 0);
   more[offsetof(Elf64_Ehdr, e_phnum)] = 2;
   EXPECT_EQ(message_for(more), cut + "112 at offset 64");
@@ -92,11 +95,14 @@ TEST_F(PluginFile, IsGivenToTheLoaderIfComplete) {
   narrow[offsetof(Elf64_Ehdr, e_phentsize)]--;
   other[1] = 'e';
   bits[EI_CLASS] = ELFCLASS32;
+  // The header counts one part, so what follows is none.
+  const std::string next = elf(0, 120) + elf(0, 999).substr(sizeof(Elf64_Ehdr));
   for (const std::string& bytes : {std::string(), elf(0, 120), elf(120, 0), elf(0, 121, PT_NOTE),
-                                   elf(0, 121).substr(0, 63), narrow, other, bits}) {
+                                   elf(0, 121).substr(0, 63), narrow, other, bits, next}) {
     const std::string text = message_for(bytes);
     EXPECT_TRUE(text.starts_with(wrong)) << text;
     EXPECT_GT(text.size(), wrong.size());
+    EXPECT_FALSE(text.ends_with("unknown reason")) << text;
   }
 }
 
@@ -130,6 +136,23 @@ TEST_F(PluginFile, ThatIsRefusedDoesNotStayLoaded) {
     EXPECT_NE(loaded(broken(kind)), "loaded");
     EXPECT_EQ(dlopen(broken(kind).c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr) << kind;
   }
+}
+
+// The caller may refuse what a plug-in registers; then nothing of it is added.
+TEST_F(PluginFile, IsShownToTheCallerBeforeItIsAdded) {
+  const fs::path hold = fs::path(POPRT_TEST_PLUGINS) / "libhold.so";
+  const size_t before = libraries().size();
+  try {
+    load(hold, [](const poprt_plugin_contents& c) {
+      fail(ErrorCode::already_exists, "{} patterns of {} are refused", c.pattern_count, c.name);
+    });
+    ADD_FAILURE() << "the check was not called";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::already_exists);
+    EXPECT_EQ(e.message(), "plug-in '" + hold.string() + "': 1 patterns of hold are refused");
+  }
+  EXPECT_EQ(libraries().size(), before);
+  EXPECT_EQ(find_path(hold.string()), nullptr);
 }
 
 // Its init() takes 100 ms, and fails if it is called again.

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <random>
+#include <utility>
 
 namespace poprt::plugins {
 namespace {
@@ -52,6 +54,66 @@ TEST(Record, EveryBeginningOfOneIsRefused) {
   EXPECT_THROW(decode(bytes + '\0'), Error);
 }
 
+// Returns "read", or the message of the error.
+std::string result_of(const std::string& bytes) {
+  try {
+    decode(bytes);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+    return e.message();
+  }
+  return "read";
+}
+
+// The bytes of a record that has one tensor: its type, its shape and its data are at the end.
+std::string with_tensor(int dtype, const std::vector<int64_t>& shape, const std::string& data) {
+  Record record{"org.example", "Op", 7, "plug-in", "1.2", "", {}};
+  record.attributes["t"] = Tensor::zeros(DType::u8, {0});
+  std::string bytes = encode(record);
+  bytes.resize(bytes.size() - (1 + 4 + 8 + 4));
+  const auto number = [&](auto value) {
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  number(static_cast<uint8_t>(dtype));
+  number(static_cast<uint32_t>(shape.size()));
+  for (const int64_t d : shape) number(d);
+  number(static_cast<uint32_t>(data.size()));
+  return bytes + data;
+}
+
+TEST(Record, ATensorHasAKnownTypeAFixedShapeAndAllItsBytes) {
+  const std::string none = "custom operator: a tensor of its record is none";
+  const int u8 = static_cast<int>(DType::u8), u16 = static_cast<int>(DType::u16);
+  for (const auto& [shape, data] : {std::pair<std::vector<int64_t>, std::string>{{3}, "abc"},
+                                    {{0, 3}, ""},
+                                    {{3, 1}, "abc"},
+                                    {{}, "a"}}) {
+    EXPECT_EQ(result_of(with_tensor(u8, shape, data)), "read");
+    for (const int dtype : {0, static_cast<int>(DType::string), kDTypeCount, kDTypeCount + 1, 255})
+      EXPECT_EQ(result_of(with_tensor(dtype, shape, data)), none) << dtype;
+    EXPECT_EQ(result_of(with_tensor(u8, shape, data + "x")), none);
+    if (!data.empty()) EXPECT_EQ(result_of(with_tensor(u16, shape, data)), none);
+  }
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{-1}, {-1, -3}, {0, -1}, {-3, 0}})
+    for (const char* data : {"", "abc"})
+      EXPECT_EQ(result_of(with_tensor(u8, shape, data)), none) << shape[0];
+  EXPECT_EQ(result_of(with_tensor(u16, {2}, "abcd")), "read");
+}
+
+TEST(Record, ErrorsNameTheFault) {
+  const std::string early = "custom operator: its record ends too early";
+  std::string bytes = with_tensor(static_cast<int>(DType::u8), {3}, "abc");
+  EXPECT_EQ(result_of(bytes + "x"), "custom operator: its record goes on");
+  EXPECT_EQ(result_of(bytes.substr(0, bytes.size() - 1)), early);
+  EXPECT_EQ(result_of(""), early);
+  const size_t kind = bytes.size() - (1 + 1 + 4 + 8 + 4 + 3);
+  for (const int unknown : {7, 8, 255}) {
+    bytes[kind] = static_cast<char>(unknown);
+    EXPECT_EQ(result_of(bytes), "custom operator: attribute of kind " + std::to_string(unknown) +
+                                    ", made by a newer poprt?");
+  }
+}
+
 // A program may be hostile: any bytes result in a record or an Error.
 TEST(Record, DamagedOnesAreReadOrRefused) {
   const std::string bytes = encode(sample());
@@ -67,6 +129,54 @@ TEST(Record, DamagedOnesAreReadOrRefused) {
     }
   }
   EXPECT_GT(refused, 5000u);
+}
+
+std::string message_for(const Record& record) {
+  try {
+    operator_of(record);
+  } catch (const Error& e) {
+    return std::string(error_code_name(e.code())) + ": " + e.message();
+  }
+  return "found";
+}
+
+TEST(Record, TheOperatorHasTheSameDomainNameAndVersion) {
+  poprt_operator op{};
+  op.domain = "org.record";
+  op.name = "Kept";
+  op.version = 3;
+  poprt_plugin_contents contents{};
+  contents.name = "record plug-in";
+  contents.path = "/lib/record.so";
+  contents.operators = &op;
+  contents.operator_count = 1;
+  adopt(contents);
+  Record record{"org.record", "Kept", 3, "older", "0.9", "", {}};
+  const OperatorRef found = operator_of(record);
+  EXPECT_STREQ(found.op->name, "Kept");
+  EXPECT_EQ(found.library->path, "/lib/record.so");
+  for (const int32_t version : {2, 4}) {
+    record.version = version;
+    EXPECT_EQ(message_for(record),
+              "failed_precondition: the model needs version " + std::to_string(version) +
+                  " of operator org.record.Kept, plug-in 'record plug-in' (/lib/record.so) has "
+                  "version 3: compile the model again, or load the plug-in that it was compiled "
+                  "with ('older' 0.9)");
+  }
+  record.version = 3;
+  std::swap(record.domain, record.name);
+  EXPECT_TRUE(message_for(record).starts_with(
+      "failed_precondition: the model needs operator Kept.org.record (version 3)"))
+      << message_for(record);
+}
+
+TEST(Record, PluginsOfTheEnvironmentAreLoadedFirst) {
+  ::setenv("POPRT_PLUGINS", "/none/record.so", 1);
+  const std::string message = message_for(sample());
+  ::unsetenv("POPRT_PLUGINS");
+  EXPECT_EQ(message,
+            "not_found: POPRT_PLUGINS: plug-in '/none/record.so': cannot be found: No such file or "
+            "directory");
 }
 
 TEST(Record, ErrorNamesTheMissingPlugIn) {

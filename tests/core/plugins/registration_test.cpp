@@ -171,7 +171,8 @@ TEST(Registration, FunctionsWithoutARegistryFail) {
 
 TEST(Registration, CopiesWhatPlugInsAdd) {
   Library library;
-  char name[] = "tidy", summary[] = "tidies", key[] = "depth", standard[] = "3";
+  char name[] = "tidy", summary[] = "tidies", condition[] = "of trees", key[] = "depth",
+       standard[] = "3";
   const auto init = [&](const poprt_plugin_host* host, poprt_plugin_registry* registry) {
     const poprt_pass_parameter parameter = {sizeof parameter,        key, summary,
                                             POPRT_PARAMETER_INTEGER, 0,   standard};
@@ -179,7 +180,7 @@ TEST(Registration, CopiesWhatPlugInsAdd) {
     poprt_pass pass = a_pass();
     pass.name = name;
     pass.summary = summary;
-    pass.condition = summary;
+    pass.condition = condition;
     pass.parameters = list;
     pass.parameter_count = 1;
     poprt_operator op = an_operator();
@@ -199,14 +200,14 @@ TEST(Registration, CopiesWhatPlugInsAdd) {
          {host->add_pass(registry, &pass), host->add_operator(registry, &op),
           host->add_pattern(registry, &pattern), host->add_transform(registry, &transform)})
       EXPECT_EQ(code, POPRT_OK);
-    for (char* text : {name, summary, key, standard}) text[0] = '?';
+    for (char* text : {name, summary, condition, key, standard}) text[0] = '?';
     return POPRT_OK;
   };
   ASSERT_EQ(message_for(init, library), "1 1 1 1");
   const poprt_pass& pass = library.passes[0];
   EXPECT_STREQ(pass.name, "tidy");
   EXPECT_STREQ(pass.summary, "tidies");
-  EXPECT_STREQ(pass.condition, "tidies");
+  EXPECT_STREQ(pass.condition, "of trees");
   EXPECT_EQ(pass.run, run_pass);
   ASSERT_EQ(pass.parameter_count, 1u);
   EXPECT_STREQ(pass.parameters[0]->name, "depth");
@@ -258,6 +259,34 @@ TEST(Registration, OperatorsAreChecked) {
               return POPRT_OK;
             }),
             "already_exists: init: operator org.example.Twice is added twice");
+}
+
+// The first of several faults is reported. Names come first, because the other messages have them.
+TEST(Registration, NamesAreCheckedBeforeTheRest) {
+  const std::string no = "invalid_argument: init: ",
+                    letters = " '': expected 1 to 128 letters, digits and characters of '_'";
+  EXPECT_EQ(changed(an_operator(), [](auto& o) { o.name = o.domain = nullptr; }),
+            no + "operator" + letters);
+  EXPECT_EQ(changed(a_pass(),
+                    [](auto& p) {
+                      p.name = nullptr;
+                      p.run = nullptr;
+                    }),
+            no + "pass" + letters);
+  EXPECT_EQ(changed(a_pattern(),
+                    [](auto& p) {
+                      p.name = nullptr;
+                      p.matches = nullptr;
+                    }),
+            no + "pattern" + letters);
+  EXPECT_EQ(changed(a_transform(),
+                    [](auto& t) {
+                      t.name = nullptr;
+                      t.apply = nullptr;
+                    }),
+            no + "transform" + letters);
+  EXPECT_EQ(changed(a_pattern(), [](auto& p) { p.matches = p.apply = nullptr; }),
+            no + "pattern 'fold' has no matches()");
 }
 
 TEST(Registration, NamesHaveAtMost128Characters) {

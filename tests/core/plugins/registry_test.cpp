@@ -2,6 +2,7 @@
 #include "plugins/registry.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "plugins/registration.h"
@@ -69,6 +70,18 @@ TEST(Registry, FindsAdoptedLibraries) {
     EXPECT_EQ(count, 1u);
 }
 
+// The test runs in a process of its own, which has no library before.
+TEST(RegistryDeathTest, TheFirstLibraryIsFound) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        if (!libraries().empty() || find_operator("org.registry", "First")) ::_exit(2);
+        adopt(Contents("First", "/lib/first.so").c);
+        ::_exit(libraries().size() == 1 && find_operator("org.registry", "First") ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
 TEST(Registry, TheSamePathIsAddedOnce) {
   EXPECT_EQ(adopted(Contents("Once", "/lib/once.so")), "added");
   const size_t before = libraries().size();
@@ -96,13 +109,17 @@ TEST(Registry, NamesOfOneKindAreUnique) {
 }
 
 TEST(Registry, ListsPluginsAsJson) {
-  Contents quoted("Json", "/lib/a\"b\\c\x01.so");
+  Contents quoted("Json", "/lib/a \"b\\c\x1f\x01.so");
   quoted.c.version = nullptr;
+  quoted.pass.name = "JsonPass";
+  quoted.pattern.name = "JsonPattern";
+  quoted.transform.name = "JsonTransform";
   EXPECT_EQ(adopted(quoted), "added");
   const std::string wanted =
-      "{\"name\": \"Json\", \"version\": \"\", \"path\": \"/lib/a\\\"b\\\\c\\u0001.so\", "
+      "{\"name\": \"Json\", \"version\": \"\", \"path\": \"/lib/a \\\"b\\\\c\\u001f\\u0001.so\", "
       "\"operators\": [{\"domain\": \"org.registry\", \"name\": \"Json\", \"version\": 4}], "
-      "\"passes\": [\"Json\"], \"patterns\": [\"Json\"], \"transforms\": [\"Json\"]}]\n";
+      "\"passes\": [\"JsonPass\"], \"patterns\": [\"JsonPattern\"], \"transforms\": "
+      "[\"JsonTransform\"]}]\n";
   EXPECT_TRUE(to_json().ends_with(wanted)) << to_json();
   EXPECT_TRUE(to_json().starts_with("[{"));
   Contents empty("Empty", "/lib/empty.so");

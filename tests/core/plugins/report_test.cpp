@@ -19,6 +19,8 @@ std::string checked(const Report& report, int32_t code) {
   try {
     check(report, code, "infer of Twice");
   } catch (const Error& e) {
+    EXPECT_GE(e.code(), ErrorCode::cancelled);
+    EXPECT_LE(e.code(), ErrorCode::data_loss);
     return std::string(error_code_name(e.code())) + ": " + e.message();
   }
   return "passed";
