@@ -88,6 +88,12 @@ class Hints(CommandTest):
                            ("info", "inspect")):
             self.misused([word, DIGITS], f"there is no command '{word}', did you mean {meant}?")
         self.misused(["serve", DIGITS], "poprt_serve serves models over HTTP and gRPC")
+        for word in ("convert", "compile"):
+            self.misused([word, DIGITS], f"there is no command '{word}'", "poprt -i MODEL converts and compiles")
+        self.misused(["-x", "run"], "there is no option '-x'")
+
+    def test_a_command_is_needed(self):
+        self.misused([], "expected a command, found none: give one of auto_shard, bench, cache,")
 
     def test_an_option_of_a_command_is_given_after_it(self):
         result = self.run_command("--json", "run", DIGITS)

@@ -176,6 +176,28 @@ class Http(ServeTest):
         mine = [line for line in lines if line["request"] == "POST /v2/models/buckets/infer"]
         self.assertEqual((mine[-1]["protocol"], mine[-1]["status"]), ("http", 200))
 
+    def test_metrics_count_the_requests_of_each_model(self):
+        with serving(self.repository) as (port, _, _):
+            begin = time.monotonic()
+            for rows in (3, 8, 2):
+                self.assertEqual(call(port, "/v2/models/digits/infer", image_request(rows))[0], 200)
+            self.assertEqual(call(port, "/v2/models/digits/infer", {"inputs": []})[0], 400)
+            text = curl(port, "/metrics")[2].decode()
+            longest = time.monotonic() - begin
+        metrics = {model: dict(re.findall(rf'^poprt_(\w+){{model="{model}"}} (\S+)$', text, re.M)) for model in ("digits", "half")}
+        duration = float(metrics["digits"].pop("request_duration_seconds_total"))
+        self.assertGreater(duration, 0)
+        self.assertLess(duration, longest)
+        self.assertEqual(float(metrics["half"].pop("request_duration_seconds_total")), 0)
+        names = ("requests_succeeded_total", "requests_failed_total", "requests_rejected_total", "rows_total", "batches_total",
+                 "padded_rows_total", "model_ready")
+        self.assertEqual(metrics["digits"], dict(zip(names, ("3", "1", "0", "13", "3", "11", "1"))))
+        self.assertEqual(metrics["half"], dict.fromkeys(names, "0") | {"model_ready": "1"})
+        self.assertIn("\npoprt_requests_in_flight 0\n", text)
+        for kind, name in re.findall(r"^# (HELP|TYPE) (\w+) ", text, re.M):
+            self.assertEqual(text.count(f"# {kind} {name} "), 1)
+            self.assertRegex(text, rf"(?m)^# HELP {name} .*\.\n# TYPE {name} (counter|gauge)\n{name}[ {{]")
+
     def test_many_clients_get_their_own_answers(self):
         requests = [image_request(n, [(i * n + 3) % 17 for i in range(64 * n)]) for n in range(1, 9)]
         alone = [call(self.port, "/v2/models/buckets/infer", r)[1]["outputs"][0]["data"] for r in requests]
