@@ -64,9 +64,40 @@ TEST_F(Estimates, ThePrecisionIsAFieldOrAName) {
   EXPECT_EQ(single, cycles_of(POPRT_PRECISION_KEEP, nullptr)) << "the model has f32";
 }
 
+TEST_F(Estimates, ShapesAndThePrecisionMayBothBeNamed) {
+  write("open", onnx({{"MatMul", {"x", "w"}, "y"}}, {{"x", 1, {-1, 120}}, {"w", 1, {120, 120}}},
+                     {{"y", 1, {-1, 120}}}));
+  const auto cycles_at = [&](const char* shape, const char* precision) {
+    const poprt_option named[] = {{"input_shape", shape}, {"precision", precision}};
+    options.options = named;
+    options.option_count = 2;
+    EXPECT_EQ(estimate("open"), "ok");
+    return cycles;
+  };
+  const int64_t half = cycles_at("x=96,120", "fp16"), single = cycles_at("x=96,120", "fp32");
+  EXPECT_LT(half, single);
+  EXPECT_LT(single, cycles_at("x=960,120", "fp32"));
+  EXPECT_EQ(half, cycles_of(POPRT_PRECISION_FP16, nullptr));
+}
+
 TEST_F(Estimates, TheCallerCanStopThem) {
   options.stop = [](void*) { return 1; };
   EXPECT_EQ(estimate("product"), "cancelled: the estimate was stopped by its caller");
+}
+
+// The file of the weights may be missing, but not a link.
+TEST_F(Estimates, FilesOfWeightsAreNoLinksUnlessAllowed) {
+  write("weights", onnx({{"MatMul", {"x", "w"}, "y"}}, {{"x", 1, {96, 120}}}, {{"y", 1, {96, 120}}},
+                        poprt::test::external("w", {120, 120}, "w.bin")));
+  EXPECT_EQ(estimate("weights"), "ok");
+  std::ofstream(folder + "/w.bin") << std::string(120 * 120 * 4, '\0');
+  EXPECT_EQ(estimate("weights"), "ok");
+  const int64_t known = cycles;
+  std::filesystem::create_hard_link(folder + "/w.bin", folder + "/link");
+  EXPECT_NE(estimate("weights").find("links are refused without `allow_links`"), std::string::npos);
+  options.allow_links = 1;
+  EXPECT_EQ(estimate("weights"), "ok");
+  EXPECT_EQ(cycles, known);
 }
 
 TEST_F(Estimates, StrictRefusesADeclaredShapeThatContradictsTheInferredOne) {

@@ -31,6 +31,15 @@ struct Tensor {
   std::vector<int> shape;  // -1: an unknown dimension
 };
 
+// An f32 initializer in a file.
+inline std::string external(const std::string& name, const std::vector<int>& shape,
+                            const std::string& location) {
+  std::string tensor;
+  for (const int d : shape) tensor += number(1, d);
+  return field(5, tensor + number(2, 1) + field(8, name) +
+                      field(13, field(1, "location") + field(2, location)) + number(14, 1));
+}
+
 struct Node {
   std::string op;
   std::vector<std::string> inputs;
@@ -38,7 +47,7 @@ struct Node {
 };
 
 inline std::string onnx(const std::vector<Node>& nodes, const std::vector<Tensor>& inputs,
-                        const std::vector<Tensor>& outputs) {
+                        const std::vector<Tensor>& outputs, const std::string& initializers = {}) {
   const auto value = [](const Tensor& t) {
     std::string dims;
     for (const int d : t.shape) dims += field(1, d < 0 ? "" : number(1, d));
@@ -50,7 +59,7 @@ inline std::string onnx(const std::vector<Node>& nodes, const std::vector<Tensor
     for (const std::string& i : n.inputs) node += field(1, i);
     graph += field(1, node + field(2, n.output) + field(4, n.op));
   }
-  graph += field(2, "g");
+  graph += field(2, "g") + initializers;
   for (const Tensor& t : inputs) graph += field(11, value(t));
   for (const Tensor& t : outputs) graph += field(12, value(t));
   // The length of the graph may need more than one byte.
