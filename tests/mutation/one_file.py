@@ -2,9 +2,10 @@
 
     one_file.py --build build/release --program test_opsets core/opsets/attention.cpp ... [--lines 20-40] [--filter 'Convert*']
 
-In contrast to mutation.py, it needs no other tree. A mutated file is compiled by itself and linked in front of the libraries
-of the program, in whose archives its functions are a second time. Sites that overlap are compiled one after the other. Each
-mutant then meets all tests of the program (or those of `--filter`), until one fails. Not for headers."""
+In contrast to mutation.py, it needs no other tree. A mutated file is compiled with the files of its unity build, whose calls
+might be inlined otherwise, and linked in front of the libraries of the program, in whose archives its functions are a second
+time. Sites that overlap are compiled one after the other. Each mutant then meets all tests of the program (or those of
+`--filter`), until one fails. Not for headers."""
 
 import argparse
 import json
@@ -24,13 +25,14 @@ HEADER = os.path.join(HERE, "mutant.h")
 
 
 def arguments_of(build, path):
-    """The compiler's arguments of a source file, also if it is compiled as a part of another one (unity builds)."""
+    """The compiler's arguments of a source file, and the file of a unity build that includes it, or None."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
     full = os.path.join(ROOT, path)
     for entry in entries:
-        if entry["file"] != full:
-            if "/Unity/" not in entry["file"]:
+        unity = entry["file"] if entry["file"] != full else None
+        if unity:
+            if "/Unity/" not in unity:
                 continue
             with open(entry["file"], encoding="utf-8") as file:
                 if f'"{full}"' not in file.read():
@@ -41,7 +43,7 @@ def arguments_of(build, path):
                 skip = not skip and word != "-c"
             elif word not in ("-MD", "-Werror", entry["file"]):
                 kept.append(word)
-        return choose.without_precompiled(kept) + ["-Wno-everything"]
+        return choose.without_precompiled(kept) + ["-Wno-everything"], unity
     sys.exit(f"one_file.py: {path} has no command in {build}/compile_commands.json")
 
 
@@ -56,17 +58,36 @@ def groups(found):
     return made
 
 
-def compiled(work, source, group, arguments, before):
+def mutant_at(text, line, column):
+    """The number of the mutant at a place of a mutated file, whose lines are not those of the original: the last one before it
+    in its line, else the next one in its line, else the last one in the lines before."""
+    lines = text.partition(b"#line 1\n")[2].splitlines()
+    before, after = lines[line - 1][:column], lines[line - 1][column:]
+    for part, index in ((before, -1), (after, 0), (b"\n".join(lines[:line - 1]), -1)):
+        if numbers := re.findall(rb"poprt_mutant\((\d+)\)", part):
+            return int(numbers[index])
+    return None
+
+
+def compiled(work, source, group, arguments, unity, before):
     """Compiles the file with the mutants of a group. Returns those that compile."""
-    path, made = os.path.join(work, "mutated.cpp"), os.path.join(work, "mutated.o")
+    path, made, whole = (os.path.join(work, name) for name in ("mutated.cpp", "mutated.o", "unity.cpp"))
+    if unity:
+        original = os.path.join(ROOT, group[0][1].file)
+        arguments = [*arguments, "-iquote", os.path.dirname(original)]
+        with open(unity, encoding="utf-8") as file, open(whole, "w", encoding="utf-8") as copy:
+            copy.write(file.read().replace(f'"{original}"', f'"{path}"'))
     for _ in range(20):
+        text = sites.rewrite(source, group, HEADER)
         with open(path, "wb") as file:
-            file.write(sites.rewrite(source, group, HEADER))
-        run = subprocess.run([*before, "clang++-19", *arguments, "-O0", "-c", path, "-o", made], text=True, capture_output=True, check=False)
+            file.write(text)
+        run = subprocess.run([*before, "clang++-19", *arguments, "-O0", "-c", whole if unity else path, "-o", made], text=True,
+                             capture_output=True, check=False)
         if run.returncode == 0:
             return group
-        bad = {int(n) for n in re.findall(r"^\S+?:(\d+):\d+: error", run.stderr, re.M)}
-        left = [(n, s) for n, s in group if not any(s.line <= line <= s.last_line for line in bad)]
+        bad = {mutant_at(text, int(line), int(column))
+               for line, column in re.findall(rf"^{re.escape(path)}:(\d+):(\d+): error", run.stderr, re.M)}
+        left = [(n, s) for n, s in group if n not in bad]
         if len(left) == len(group):
             sys.exit(f"one_file.py: the file does not compile:\n{run.stderr[-2000:]}")
         group = left
@@ -93,7 +114,7 @@ def survives(work, options, number, seconds):
 
 
 def measure(path, options, work):
-    arguments = arguments_of(options.build, path)
+    arguments, unity = arguments_of(options.build, path)
     found, source = sites.find(os.path.join(ROOT, path), path, os.path.join(ROOT, path), arguments)
     if options.lines:
         first, last = (int(n) for n in options.lines.split("-"))
@@ -102,7 +123,7 @@ def measure(path, options, work):
         equivalent = {(e["file"], e["change"]) for e in json.load(file)}
     alive, count = [], 0
     for group in groups(found):
-        group = compiled(work, source, group, arguments, options.before.split())
+        group = compiled(work, source, group, arguments, unity, options.before.split())
         if not group:
             continue
         linked(work, options)
