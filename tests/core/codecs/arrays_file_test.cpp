@@ -107,6 +107,11 @@ TEST(PickledArrays, RefuseDamagedArrays) {
   const std::string huge = "\x8a\x08\0\0\0\0\0\0\0\x10\x8a\x08\0\0\0\0\0\0\0\x10\x86"s;
   expect_refused(dict("x", array(huge, type("f8"), six)), "shape");
   expect_refused(dict("x", array(text("x"), type("i1"), six)), "NumPy does not");
+  for (const std::string& state : {"K\x05"s, "N"s, text("a"), "}"s})
+    expect_refused(
+        dict("x", call("numpy.core.multiarray", "_reconstruct") + call("numpy", "ndarray") +
+                      "K\x00\x85\x43\x01"s + "b\x87R"s + state + "b"s),
+        "a value has a state that no array has");
   const std::string good = dict("x", array(kTwoByThree, type("i1"), six));
   for (size_t size = 0; size < good.size(); size++)
     EXPECT_NE(message_of(good.substr(0, size)), "no error") << size;
@@ -121,6 +126,23 @@ TEST(PickledArrays, ByteOrdersMayBeBytes) {
   };
   EXPECT_EQ(message_of(dict("x", array(kTwoByThree, of('<'), six + six))), "no error");
   expect_refused(dict("x", array(kTwoByThree, of('>'), six + six)), "big-endian");
+}
+
+TEST(PickledArrays, NamesOfTypesMayBeginWithTheByteOrder) {
+  const std::string six = "\x01\x02\x03\x04\x05\x06";
+  const auto of = [&](const std::string& name) {
+    return dict("x",
+                array(kTwoByThree, call("numpy", "dtype") + name + "\x89\x88\x87R"s, six + six));
+  };
+  for (const char order : {'<', '=', '|'}) {
+    EXPECT_EQ(message_of(of(text(order + "i2"s))), "no error") << order;
+    EXPECT_EQ(message_of(of("U\x03"s + order + "i2"s)), "no error") << order;
+  }
+  EXPECT_EQ(message_of(of(text("i2"))), "no error");
+  expect_refused(of(text(">i2")), "big-endian");
+  expect_refused(of("U\x03>i2"s), "big-endian");
+  expect_refused(of(text("!i2")), "'!i2', which is no number");
+  expect_refused(of(text("")), "'', which is no number");
 }
 
 TEST(PickledArrays, LongNumbersHaveALengthOfOneByteOrFour) {

@@ -93,6 +93,27 @@ TEST(CapnpMessage, FieldsThatTheWriterDidNotKnowAreEmpty) {
   EXPECT_EQ(in.structure(5).structure(1).get<uint32_t>(0), 0u);
 }
 
+// The word after a struct without pointers is not one of its pointers.
+TEST(CapnpMessage, WordsAfterAStructAreNoPointersOfIt) {
+  const auto with = [](uint64_t next) {
+    return std::vector<uint64_t>{struct_pointer(0, 1, 0), 7, next, struct_pointer(1, 1, 0), 'a'};
+  };
+  EXPECT_EQ(error(with(list_pointer(0, 7, 1)),
+                  [](const Struct& s) { EXPECT_EQ(s.structs(0).size(), 0u); }),
+            "");
+  EXPECT_EQ(error(with(list_pointer(1, 2, 2)), [](const Struct& s) { EXPECT_EQ(s.text(0), ""); }),
+            "");
+  EXPECT_EQ(error(with(list_pointer(1, 5, 1)),
+                  [](const Struct& s) { EXPECT_TRUE(s.numbers<int64_t>(0).empty()); }),
+            "");
+  EXPECT_EQ(
+      error(with(list_pointer(1, 6, 1)), [](const Struct& s) { EXPECT_TRUE(s.texts(0).empty()); }),
+      "");
+  EXPECT_EQ(error(with(struct_pointer(1, 1, 0)),
+                  [](const Struct& s) { EXPECT_EQ(s.structure(0).get<uint64_t>(0), 0u); }),
+            "");
+}
+
 TEST(CapnpMessage, ExampleOfTheEncoding) {
   // One word of data and one pointer, to the text "Hi".
   StructBuilder out;
