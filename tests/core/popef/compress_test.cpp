@@ -117,5 +117,17 @@ TEST_F(Compress, PacksNoBetterThanReadersAllow) {
   }
 }
 
+// A skippable frame has at least nine bytes, also if fewer are missing.
+TEST_F(Compress, FillsAnyNumberOfMissingBytes) {
+  const size_t unfilled = compressed(std::string(kMaxCompressionRatio, 'x')).size();
+  ASSERT_LT(unfilled, 50u);
+  for (uint64_t least = 2; least < 70; least++) {
+    const std::string text(least * kMaxCompressionRatio, 'x'), stored = compressed(text);
+    EXPECT_GE(stored.size(), least);
+    EXPECT_LE(stored.size(), std::max(unfilled + 3, least) + 8) << least;
+    ASSERT_EQ(message_of_reading(stored, text.size()), "nothing") << least;
+  }
+}
+
 }  // namespace
 }  // namespace poprt::popef

@@ -110,6 +110,143 @@ TEST(Dump, AnEstimateWithOtherContentIsNoError) {
   EXPECT_NE(text.find("Estimate for 5: a\\x0ab cycles"), std::string::npos) << text;
 }
 
+// A file with the opaque blobs whose contents are printed.
+std::string with_contents() {
+  std::ostringstream out;
+  Writer writer(out);
+  Metadata m = sample_metadata();
+  m.setAnchors({
+      Anchor("a_long_name", "h1", TensorInfo(DataType::F32, {2, 3}), TensorType::INPUT, {5}),
+      Anchor("x", "h2", TensorInfo(DataType::F16, {4}), TensorType::INPUT, {5}, true),
+      Anchor("y", "h3", TensorInfo(DataType::U8, {}), TensorType::OUTPUT, {5}),
+      Anchor("scores", "h4", TensorInfo(DataType::BOOL, {7}), TensorType::OUTPUT, {5, 9}),
+  });
+  writer.write(m);
+  writer.createExecutable("model")->stream << "12345";
+  const auto opaque = [&](const std::string& name, const std::string& content) {
+    writer.createOpaqueBlob(name, "model")->stream << content;
+  };
+  opaque("class_labels/y", "cat\ndog");
+  opaque("poprt.shards", "2 IPUs");
+  opaque("notes", "not printed");
+  opaque("poprt.estimate", R"({"cycles": 7, "fits": false})");
+  opaque("onnx_metadata", R"({"producer": "p", "b": ""})");
+  writer.close();
+  return out.str();
+}
+
+TEST(Dump, SummaryPrintsTheContentsOfKnownBlobs) {
+  EXPECT_EQ(dumped(DumpFormat::summary, with_contents()),
+            "sample.popef: 7 blobs, 5120 bytes\n"
+            "Executable model: 5 bytes at offset 4096\n"
+            "Model model: 2 replicas, 4 IPUs (version 21), training\n"
+            "  Anchors, user-provided\n"
+            "    Inputs\n"
+            "      a_long_name  F32   [2,3]  24 bytes\n"
+            "      x            F16   [4]  8 bytes\n"
+            "    Outputs\n"
+            "      y       U8    []  1 bytes\n"
+            "      scores  BOOL  [7]  7 bytes\n"
+            "Opaque class_labels/y: 7 bytes, for executable model\n"
+            "  cat\\x0adog\n"
+            "Opaque poprt.shards: 6 bytes, for executable model\n"
+            "  2 IPUs\n"
+            "Opaque notes: 11 bytes, for executable model\n"
+            "Opaque poprt.estimate: 28 bytes, for executable model\n"
+            "  Estimate for ?: 7 cycles [?], ? ms, ? samples/s, does not fit\n"
+            "Opaque onnx_metadata: 26 bytes, for executable model\n");
+}
+
+TEST(Dump, MetadataPrintsOnnxMetadata) {
+  const std::string s = dumped(DumpFormat::metadata, with_contents());
+  EXPECT_EQ(s.substr(s.find("    program 7")),
+            "    program 7: WeightsToHost\n"
+            "  onnx:\n"
+            "    producer: p\n"
+            "    b: \n"
+            "  Anchors: 4\n"
+            "    INPUT a_long_name F32[2,3], 24 bytes, handle 'h1', programs [5]\n"
+            "    INPUT x F16[4], 8 bytes, handle 'h2', programs [5], per replica\n"
+            "    OUTPUT y U8[], 1 bytes, handle 'h3', programs [5]\n"
+            "    OUTPUT scores BOOL[7], 7 bytes, handle 'h4', programs [5,9]\n");
+}
+
+TEST(Dump, AllPrintsThePlaceOfEachBlob) {
+  std::string file = with_contents();
+  file.replace(file.find("1.1", 896), 3, "1.7");  // a newer minor version
+  const std::string s = dumped(DumpFormat::all, file);
+  EXPECT_EQ(s.substr(s.find("Blob at"), s.find("Blob at offset 4352") - s.find("Blob at")),
+            "Blob at offset 0: 896 bytes, METADATA, version 1.1, payload 728 bytes at offset 128\n"
+            "Blob at offset 896: 3264 bytes, POPLAR_EXECUTABLE model, version 1.7, payload 5 bytes at offset 4096\n"
+            "Blob at offset 4160: 192 bytes, OPAQUE class_labels/y, version 1.1, payload 7 bytes at offset 4288\n");
+}
+
+TEST(Dump, UserAnchorsHaveAllTheirFields) {
+  EXPECT_EQ(dumped(DumpFormat::user_anchors, with_contents()),
+            "sample.popef: 7 blobs, 5120 bytes\n"
+            "Model model\n"
+            "  Inputs (user-provided): 2\n"
+            "    Name: a_long_name\n"
+            "      TensorInfo: { dtype: F32, sizeInBytes: 24, shape: [2,3] }\n"
+            "      Programs: [5]\n"
+            "      Handle: h1\n"
+            "      IsPerReplica: false\n"
+            "    Name: x\n"
+            "      TensorInfo: { dtype: F16, sizeInBytes: 8, shape: [4] }\n"
+            "      Programs: [5]\n"
+            "      Handle: h2\n"
+            "      IsPerReplica: true\n"
+            "  Outputs (user-provided): 2\n"
+            "    Name: y\n"
+            "      TensorInfo: { dtype: U8, sizeInBytes: 1, shape: [] }\n"
+            "      Programs: [5]\n"
+            "      Handle: h3\n"
+            "      IsPerReplica: false\n"
+            "    Name: scores\n"
+            "      TensorInfo: { dtype: BOOL, sizeInBytes: 7, shape: [7] }\n"
+            "      Programs: [5,9]\n"
+            "      Handle: h4\n"
+            "      IsPerReplica: false\n");
+}
+
+TEST(Dump, AFileWithoutMetadataHasNoneInAnyFormat) {
+  std::ostringstream out;
+  Writer writer(out);
+  writer.createOpaqueBlob("notes", "")->stream << "1";
+  writer.close();
+  const std::string head = "sample.popef: 1 blob, 192 bytes\n";
+  EXPECT_EQ(dumped(DumpFormat::metadata, out.str()), head + "no metadata\n");
+  EXPECT_EQ(dumped(DumpFormat::user_anchors, out.str()), head + "no metadata\n");
+  EXPECT_EQ(dumped(DumpFormat::summary, out.str()),
+            head + "Opaque notes: 1 bytes, for executable \n");
+  EXPECT_EQ(dumped(DumpFormat::verify, out.str()),
+            "sample.popef: 1 blob, 192 bytes, all checksums are right\n");
+}
+
+// Longer contents are not read into memory.
+TEST(Dump, ContentsHaveALargestSize) {
+  const auto json_of = [](const std::string& name, const std::string& content) {
+    std::ostringstream out;
+    Writer writer(out);
+    writer.write(sample_metadata());
+    writer.createExecutable("model")->stream << "12345";
+    writer.createOpaqueBlob(name, "model")->stream << content;
+    writer.close();
+    return nlohmann::json::parse(dumped(DumpFormat::json, out.str()));
+  };
+  for (const size_t more : {0u, 1u}) {
+    const std::string labels(65'536 + more, 'x');
+    EXPECT_EQ(json_of("class_labels/y", labels).at("opaque_blobs").at(0).value("text", ""),
+              more ? "" : labels);
+    std::string onnx = R"({"a": "b"})";
+    onnx.resize((1 << 20) + more, ' ');
+    EXPECT_EQ(json_of("onnx_metadata", onnx).at("models").at(0).contains("onnx"), !more);
+  }
+  std::string estimate = R"({"cycles": 1})";
+  estimate.resize((16 << 20) + 1, ' ');
+  EXPECT_FALSE(json_of("poprt.estimate", estimate).at("opaque_blobs").at(0).contains("estimate"));
+}
+
 TEST(Dump, SummaryListsData) {
   const std::string s = dumped(DumpFormat::summary);
   EXPECT_NE(s.find("Tensor w: F16[4], 8 bytes\n"), std::string::npos) << s;

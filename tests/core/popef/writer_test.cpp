@@ -144,6 +144,67 @@ TEST(Writer, NextBlobDeactivatesTheLastWriter) {
   EXPECT_EQ(text_of(reader.opaqueBlobs()[1].payload()), "2");
 }
 
+TEST(Writer, AStreamTakesNoCharacterAfterItsBlob) {
+  std::ostringstream out;
+  Writer writer(out);
+  const auto first = writer.createOpaqueBlob("first", "");
+  first->stream.put('1');
+  writer.createOpaqueBlob("second", "");
+  EXPECT_THROW(first->stream.put('x'), InactiveWriterError);
+}
+
+TEST(Writer, StreamsTellTheirPositionAndRefuseAnotherOne) {
+  std::ostringstream out;
+  Writer writer(out);
+  const auto blob = writer.createOpaqueBlob("o", "");
+  blob->stream << random_bytes(20'000) << "12";
+  EXPECT_EQ(blob->stream.tellp(), 20'002);
+  blob->stream.seekp(0);
+  EXPECT_TRUE(blob->stream.fail());
+  blob->stream.clear();
+  blob->stream.seekp(1, std::ios_base::cur);
+  EXPECT_TRUE(blob->stream.fail());
+  blob->stream.clear();
+  blob->stream.seekp(0, std::ios_base::end);
+  EXPECT_TRUE(blob->stream.fail());
+  blob->stream.clear();
+  blob->stream.seekp(0, std::ios_base::cur);
+  EXPECT_FALSE(blob->stream.fail());
+}
+
+TEST(Writer, GivingUpAClosedBlobHasNoEffect) {
+  std::ostringstream out;
+  Writer writer(out);
+  const auto blob = writer.createOpaqueBlob("o", "");
+  blob->stream << "text";
+  blob->close();
+  blob->abandon();
+  writer.close();
+  Reader reader;
+  parse(reader, out.str());
+  EXPECT_EQ(text_of(reader.opaqueBlobs().at(0).payload()), "text");
+}
+
+// The writer itself is outside of the scope that the exception ends.
+TEST(Writer, AnExceptionThatEndsABlobEndsTheWriter) {
+  std::ostringstream out;
+  Writer writer(out);
+  try {
+    const auto blob = writer.createOpaqueBlob("notes", "");
+    blob->stream << "half";
+    throw std::logic_error("stop");
+  } catch (const std::logic_error&) {
+  }
+  try {
+    writer.close();
+    FAIL() << "closed";
+  } catch (const InactiveWriterError& e) {
+    EXPECT_STREQ(e.what(),
+                 "the PopEF writer has failed before: an exception ended the writing of blob "
+                 "'notes'");
+  }
+}
+
 TEST(Writer, BlobWriterOutlivesItsWriter) {
   std::shared_ptr<BlobWriter> blob;
   {
@@ -152,6 +213,19 @@ TEST(Writer, BlobWriterOutlivesItsWriter) {
     blob = writer.createOpaqueBlob("o", "");
   }
   EXPECT_THROW(blob->write("x", 1), InactiveWriterError);
+}
+
+TEST(Writer, TooMuchDataOfATensorIsCounted) {
+  std::ostringstream out;
+  Writer writer(out);
+  const auto blob = writer.createTensorData({"t", TensorInfo(DataType::U8, {8})});
+  blob->write("12345", 5);
+  try {
+    blob->write("67890", 5);
+    FAIL() << "ten bytes";
+  } catch (const SizeError& e) {
+    EXPECT_STREQ(e.what(), "blob 't' takes 8 bytes of data, got 10");
+  }
 }
 
 TEST(Writer, WrongTensorSizeThrows) {
@@ -280,6 +354,35 @@ TEST(FileWriter, RewrittenMetadataIsAsIfItWereWrittenFirst) {
   EXPECT_THROW(append.rewrite(metadata("abcd")), SizeError);
 }
 
+TEST(FileWriter, MetadataAfterOtherBlobsCanBeRewritten) {
+  const TemporaryFolder folder;
+  const auto metadata = [](const std::string& value) {
+    Metadata m = sample_metadata();
+    m.engineOptions() = {Option("late", value)};
+    return m;
+  };
+  FileWriter writer(folder / "f");
+  writer.createOpaqueBlob("notes", "model")->write("text", 4);
+  writer.write(metadata("0000"));
+  writer.createExecutable("model")->write("bytes", 5);
+  writer.rewrite(metadata("abcd"));
+  try {
+    writer.rewrite(metadata(std::string(2000, 'l')));
+    FAIL() << "another size";
+  } catch (const SizeError& e) {
+    const std::string message = e.what();
+    EXPECT_TRUE(message.starts_with("metadata of 2")) << message;
+    EXPECT_TRUE(message.ends_with(" bytes")) << message;
+  }
+  writer.close();
+  EXPECT_THROW(writer.rewrite(metadata("late")), InactiveWriterError);
+  Reader reader;
+  reader.parseFile(folder / "f");
+  EXPECT_EQ(reader.verify(), 0u);
+  EXPECT_EQ(text_of(reader.opaqueBlobs().at(0).payload()), "text");
+  EXPECT_EQ(reader.metadata().at(0).engineOptions().at(0).value(), "abcd");
+}
+
 TEST(FileWriter, ScopeEndFinishesTheFile) {
   const TemporaryFolder folder;
   {
@@ -298,6 +401,21 @@ TEST(FileWriter, ExceptionInABlobLeavesTheOldFile) {
       writer.write(sample_metadata("other"));
       const auto blob = writer.createExecutable("other");
       blob->stream << random_bytes(100000);
+      throw std::logic_error("stop");
+    } catch (const std::logic_error&) {
+    }
+    EXPECT_EQ(file_bytes(folder / "f"), sample_file());
+    EXPECT_EQ(folder.entries(), 1u);
+  }
+}
+
+TEST(FileWriter, ExceptionBetweenBlobsLeavesTheOldFile) {
+  const TemporaryFolder folder;
+  for (const auto mode : {FileWriter::Mode::TRUNCATE, FileWriter::Mode::APPEND}) {
+    write_bytes(folder / "f", sample_file());
+    try {
+      FileWriter writer(folder / "f", mode);
+      writer.createOpaqueBlob("other", "")->close();
       throw std::logic_error("stop");
     } catch (const std::logic_error&) {
     }
