@@ -115,14 +115,14 @@ TEST(EncoderDecoderSources, AreChecked) {
 
 // The model of a folder with further settings in its generation_config.json.
 std::shared_ptr<const runtime::Model> model_with(const std::string& kind,
-                                                 const std::string& settings) {
+                                                 const std::string& settings, int64_t slots = 1) {
   generate::ModelFolder folder = generate::open_folder(generation_data() / kind);
   const nlohmann::json json = parse_json(settings);
   if (json.contains("first")) folder.forced_first = json["first"].get<int64_t>();
   if (json.contains("last")) folder.forced_last = json["last"].get<int64_t>();
   if (json.contains("never")) folder.suppressed = json["never"].get<std::vector<int64_t>>();
   if (json.contains("begin")) folder.suppressed_first = json["begin"].get<std::vector<int64_t>>();
-  return compile_model_of(folder, sizes_of(kind, 1));
+  return compile_model_of(folder, sizes_of(kind, slots));
 }
 
 TEST(EncoderDecoderSettings, ForceTheFirstAndTheLastToken) {
@@ -136,6 +136,26 @@ TEST(EncoderDecoderSettings, ForceTheFirstAndTheLastToken) {
   EXPECT_EQ(text.tokens.front(), 17);
   EXPECT_EQ(text.tokens.back(), 19);
   EXPECT_LT(text.log_probabilities.front(), 0);
+}
+
+// As in transformers, a forced token has the probability 1 in the score of a text.
+TEST(EncoderDecoderSettings, ForceTokensOfAllBeams) {
+  Generator generator(model_with("bart", R"({"first": 17, "last": 19})", 3));
+  SequenceOptions options;
+  options.source = {5, 6, 7};
+  options.sampling.ignore_stop = true;
+  options.sampling.max_new_tokens = 5;
+  options.beams = {3, 3, 0};  // the score is the sum of the log-probabilities
+  const auto s = generator.submit({}, options);
+  for (int i = 0; i < 3; i++) {
+    const Text text = read_text(*s);
+    ASSERT_EQ(text.tokens.size(), 5u);
+    EXPECT_EQ(text.tokens.front(), 17);
+    EXPECT_EQ(text.tokens.back(), 19);
+    const auto& p = text.log_probabilities;
+    EXPECT_NEAR(s->score(), p[1] + p[2] + p[3], 1e-4);
+    EXPECT_EQ(s->next_text(), i < 2);
+  }
 }
 
 TEST(EncoderDecoderSettings, SuppressTokens) {

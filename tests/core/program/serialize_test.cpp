@@ -168,6 +168,23 @@ TEST(Serialize, EmptyWeightsShareOffsetsWithOthers) {
   }
 }
 
+// The writer makes the zeros between records, and after the last one, in pieces of 4096 bytes.
+TEST(Serialize, GapsOfAnySizeAreZero) {
+  for (const uint64_t gap : {64u, 4096u, 4160u, 8192u, 300'032u}) {
+    Builder b;
+    b.weights(64, DType::u8, {64}, constant(1));
+    const BufferId second = b.weights(64, DType::u8, {64}, constant(2));
+    b.program().buffers[second].offset += gap;
+    b.weight_records()[1].offset += gap;
+    b.program().weights_bytes += 2 * gap;
+    std::vector<std::byte> expected(128 + 2 * gap);
+    std::fill_n(expected.begin(), 64, std::byte{1});
+    std::fill_n(expected.begin() + 64 + static_cast<std::ptrdiff_t>(gap), 64, std::byte{2});
+    const LoadedProgram loaded = read_executable(Aligned(written(b)).bytes, nullptr);
+    EXPECT_TRUE(std::ranges::equal(loaded.weights, expected)) << gap;
+  }
+}
+
 TEST(Serialize, InMemoryEqualsWrittenAndRead) {
   Builder b = sample();
   const Aligned payload(written(b));

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "kernels/calls/random.h"
 #include "program/builder.h"
 #include "support/allocation_counter.h"
 #include "support/long_matmul.h"
@@ -580,6 +581,41 @@ TEST(Emulator, AnInterruptEndsALongInstruction) {
     EXPECT_EQ(std::count(m.y.begin(), m.y.end(), LongMatmul::kSize),
               LongMatmul::kSize * LongMatmul::kSize);
   }
+}
+
+// Kernel `random` selects the seed of a call in its first round and draws in the second one. With
+// 1.2 million numbers it is also long enough to be divided into pieces.
+TEST(Emulator, EveryRoundOfALongInstructionRunsOnce) {
+  constexpr int64_t kCount = 1'200'000;
+  Builder b;
+  const auto out = b.add_output({"y", DType::f32, {kCount, 1}});
+  const BufferId operands[] = {program::kNoBuffer,
+                               b.output(out, 0, kCount * 4, DType::f32, {kCount, 1})};
+  kernels::calls::Random call;
+  call.seed = 5;
+  call.count = kCount;
+  call.a = 1;
+  call.b = 2;
+  call.varies = true;
+  const auto numbers = kernels::calls::encode(call);
+  b.emit(call.kKernel, operands, numbers.ints, numbers.floats, "draw");
+  const Image image{std::make_shared<program::Program>(b.program()), {}, {}};
+  std::vector<std::vector<float>> expected;
+  for (const int n : {1, 3}) {
+    const auto engine = EmulatedDevice().load(image, threads(n));
+    ASSERT_EQ(engine->threads(), n);
+    for (size_t run = 0; run < 2; run++) {
+      std::vector<float> y(kCount, -1.f);
+      void* outputs[] = {y.data()};
+      engine->run(Flow::main, nullptr, outputs);
+      EXPECT_EQ(std::ranges::count_if(y, [](float v) { return v >= 1 && v < 2; }), kCount);
+      if (n == 1)
+        expected.push_back(std::move(y));
+      else
+        EXPECT_TRUE(y == expected[run]) << n << " threads, run " << run;
+    }
+  }
+  EXPECT_FALSE(expected[0] == expected[1]);
 }
 
 TEST(Emulator, RefusesANumberOfThreadsThatThereCannotBe) {
