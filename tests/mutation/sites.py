@@ -319,9 +319,12 @@ def find(path, name, unit_path, arguments):
 
 
 def rewrite(source, numbered, header):
-    """The text of a file with all its mutants; `numbered` holds (number, site)."""
+    """The text of a file with all its mutants; `numbered` holds (number, site). A compiler's errors have the lines of the original."""
     for number, site in sorted(numbered, key=lambda pair: -pair[1].start):
-        source = source[:site.start] + site.text.replace("@", str(number)).encode() + source[site.end:]
+        text = site.text.replace("@", str(number))
+        if text.count("\n") != site.last_line - site.line:
+            text += f"\n#line {site.last_line}\n"
+        source = source[:site.start] + text.encode() + source[site.end:]
     head = f'#pragma clang diagnostic ignored "-Weverything"\n#include "{os.path.abspath(header)}"\n#line 1\n'
     return head.encode() + source
 
