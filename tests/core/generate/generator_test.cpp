@@ -419,8 +419,8 @@ TEST(Generator, ASequenceWithoutAChoiceFailsWithoutOthers) {
   std::vector<float> logits = failed->logits();
   logits[3] = std::numeric_limits<float>::quiet_NaN();
   failed->resume(logits);
-  for (const auto& call :
-       std::vector<std::function<void()>>{[&] { failed->next(); }, [&] { failed->logits(); }})
+  for (const auto& call : std::vector<std::function<void()>>{
+           [&] { failed->next(); }, [&] { failed->logits(); }, [&] { failed->next_text(); }})
     try {
       call();
       ADD_FAILURE();
@@ -490,6 +490,22 @@ TEST(Generator, LetsTheCallerChangeTheLogits) {
   forced->resume(logits);
   EXPECT_EQ(forced->next()->id, 5);
   EXPECT_THROW(forced->resume(std::vector<float>(3)), Error);
+}
+
+TEST(Generator, TheNextTextIsKnownAtTheEnd) {
+  Generator generator(generation_model("optimum", {64, 1, {8}}));
+  SequenceOptions waits;
+  waits.wait_for_logits = true;
+  const auto s = generator.submit(std::vector<int64_t>{1, 2}, waits);
+  EXPECT_FALSE(s->logits().empty());
+  try {
+    s->next_text(std::chrono::milliseconds(1));
+    FAIL() << "there is one";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::deadline_exceeded);
+  }
+  s->cancel();
+  EXPECT_FALSE(s->next_text());
 }
 
 TEST(Generator, EndsACancelledSequenceAndServesTheNext) {

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -18,6 +19,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "kernels/calls/gather.h"
 #include "kernels/calls/random.h"
 #include "program/builder.h"
 #include "support/allocation_counter.h"
@@ -476,6 +478,65 @@ TEST(Emulator, RefusesEveryWrittenOperandOfAKernel) {
   }
 }
 
+// Kernel `unique` with its inverse as the only result.
+TEST(Emulator, AbsentResultsAreNotChecked) {
+  Builder b;
+  const BufferId x =
+      b.input(b.add_input({"x", DType::f32, {1, 6, 1}}), 0, 24, DType::f32, {1, 6, 1});
+  const BufferId inverse =
+      b.output(b.add_output({"inverse", DType::s64, {6}}), 0, 48, DType::s64, {6});
+  const BufferId operands[] = {x, program::kNoBuffer, program::kNoBuffer, inverse,
+                               program::kNoBuffer};
+  const int64_t ints[] = {1, 6, 1, 1, 6};
+  b.emit("unique", operands, ints, {}, "unique");
+  const auto engine =
+      EmulatedDevice().load({std::make_shared<program::Program>(b.program()), {}, {}}, threads(1));
+  const float values[] = {5, 3, 5, 9, 3, 3};
+  std::vector<int64_t> y(6, -1);
+  const void* inputs[] = {values};
+  void* outputs[] = {y.data()};
+  engine->run(Flow::main, inputs, outputs);
+  EXPECT_EQ(y, (std::vector<int64_t>{1, 0, 1, 2, 0, 0}));
+}
+
+// Two nodes read indices of their inputs. The failure of a run is that of the first node in program
+// order, and the next run has no failure of an earlier one.
+TEST(Emulator, AnIndexOutsideOfItsTensorIsAFailureOfTheRun) {
+  Builder b;
+  kernels::calls::Gather call;
+  call.outer = call.inner = 1;
+  call.axis = 4;
+  call.checked = true;
+  const auto numbers = kernels::calls::encode(call);
+  const BufferId from =
+      b.input(b.add_input({"from", DType::f32, {1, 4, 1}}), 0, 16, DType::f32, {1, 4, 1});
+  for (const char* name : {"first", "second"}) {
+    const auto in = b.add_input({fmt::format("{} index", name), DType::s32, {2}});
+    const auto out = b.add_output({fmt::format("{} y", name), DType::f32, {1, 2, 1}});
+    const BufferId operands[] = {from, b.input(in, 0, 8, DType::s32, {2}),
+                                 b.output(out, 0, 8, DType::f32, {1, 2, 1})};
+    b.emit(call.kKernel, operands, numbers.ints, numbers.floats, name);
+  }
+  const auto engine =
+      EmulatedDevice().load({std::make_shared<program::Program>(b.program()), {}, {}}, threads(1));
+  const auto failure_of = [&](std::array<int32_t, 2> first, std::array<int32_t, 2> second) {
+    const float values[] = {1, 2, 3, 4};
+    float y[2][2];
+    const void* inputs[] = {values, first.data(), second.data()};
+    void* outputs[] = {y[0], y[1]};
+    engine->run(Flow::main, inputs, outputs);
+    const auto failure = engine->take_failure();
+    return failure ? std::string(failure->what()) : "";
+  };
+  EXPECT_EQ(failure_of({0, 3}, {-4, 1}), "");
+  const std::string first = failure_of({0, 4}, {9, 1}), second = failure_of({0, 1}, {9, 1});
+  EXPECT_NE(first.find("node 'first'"), std::string::npos) << first;
+  EXPECT_NE(first.find("index 4 at place 1 is outside [-4, 3]"), std::string::npos) << first;
+  EXPECT_NE(second.find("node 'second'"), std::string::npos) << second;
+  EXPECT_NE(second.find("index 9 at place 0 is outside [-4, 3]"), std::string::npos) << second;
+  EXPECT_EQ(failure_of({0, 3}, {-4, 1}), "");
+}
+
 TEST(Emulator, RefusesBadThreadCounts) {
   const CopyModel model(16);
   for (const int n : {-1, 1025})
@@ -616,6 +677,43 @@ TEST(Emulator, EveryRoundOfALongInstructionRunsOnce) {
     }
   }
   EXPECT_FALSE(expected[0] == expected[1]);
+}
+
+// A draw from many classes needs scratch memory for their sums. The longer one is divided into
+// pieces.
+TEST(Emulator, EveryThreadHasItsScratchMemory) {
+  constexpr int64_t kClasses = 20'000;
+  const std::vector<float> x = random_floats(32 * kClasses);
+  for (const int64_t count : {16, 32}) {
+    Builder b;
+    const auto in = b.add_input({"x", DType::f32, {count, kClasses}});
+    const auto out = b.add_output({"y", DType::s32, {count, 3}});
+    const BufferId operands[] = {
+        b.input(in, 0, static_cast<uint64_t>(count * kClasses * 4), DType::f32, {count, kClasses}),
+        b.output(out, 0, static_cast<uint64_t>(count * 3 * 4), DType::s32, {count, 3})};
+    kernels::calls::Random call;
+    call.kind = kernels::calls::RandomKind::multinomial;
+    call.count = count;
+    call.classes = kClasses;
+    call.samples = 3;
+    const auto numbers = kernels::calls::encode(call);
+    b.emit(call.kKernel, operands, numbers.ints, numbers.floats, "draw");
+    const Image image{std::make_shared<program::Program>(b.program()), {}, {}};
+    std::vector<int32_t> expected;
+    for (const int n : {1, 4}) {
+      const auto engine = EmulatedDevice().load(image, threads(n));
+      ASSERT_EQ(engine->threads(), n);
+      std::vector<int32_t> y(static_cast<size_t>(count * 3), -1);
+      const void* inputs[] = {x.data()};
+      void* outputs[] = {y.data()};
+      engine->run(Flow::main, inputs, outputs);
+      if (n == 1) {
+        EXPECT_TRUE(std::ranges::all_of(y, [](int32_t c) { return c >= 0 && c < kClasses; }));
+        expected = y;
+      }
+      EXPECT_EQ(y, expected) << count;
+    }
+  }
 }
 
 TEST(Emulator, RefusesANumberOfThreadsThatThereCannotBe) {
