@@ -174,7 +174,61 @@ TEST(ExecutionPrecision, AutoChangesWeightsThatBf16Represents) {
   EXPECT_FALSE(with_execution_precision(p.image(), ExecutionPrecision::automatic));
   for (float& w : p.w) w = as_bf16(w);
   EXPECT_TRUE(with_execution_precision(p.image(), ExecutionPrecision::automatic));
-  EXPECT_FALSE(with_execution_precision(p.image(), ExecutionPrecision::f32));
+  for (const bool half_products : {false, true})
+    EXPECT_FALSE(with_execution_precision(p.image(), ExecutionPrecision::f32, half_products));
+}
+
+// y = x w + bias + residual. The factors are numbers of bf16.
+TEST(ExecutionPrecision, AProductKeepsItsResidual) {
+  PreciseProduct p(3, 20, 48);
+  for (float& v : p.x) v = as_bf16(v);
+  for (float& v : p.w) v = as_bf16(v);
+  const std::vector<float> added = test::random_floats(3 * 48, 9);
+  Builder b;
+  const auto in = b.input(b.add_input({"x", DType::f32, {3, 20}}), 0, 240, DType::f32, {3, 20});
+  const auto out = b.output(b.add_output({"y", DType::f32, {3, 48}}), 0, 576, DType::f32, {3, 48});
+  const auto bias = add_floats(b, p.bias);  // the first buffer of weights is one that stays
+  const auto w = add_floats(b, in_panels(p.w, 20, 48));
+  const auto residual =
+      b.weights(576, DType::f32, {3, 48},
+                [&](std::span<std::byte> to) { std::memcpy(to.data(), added.data(), 576); });
+  emit_call(b, calls::Matmul{.m = 3, .n = 48, .k = 20, .epilogue = {}},
+            {in, w, bias, residual, out});
+  const Image image = loaded_image(b.program(), b.weight_records());
+  for (const auto precision : {ExecutionPrecision::bf16, ExecutionPrecision::f16}) {
+    std::vector<float> y = run_once(rewritten(image, precision), p.x, 144);
+    for (size_t i = 0; i < y.size(); i++) y[i] -= added[i];
+    EXPECT_LT(p.error(y, not_rounded, not_rounded), 2e-6);
+  }
+}
+
+// The value of an input may be in the weights, where no instruction reads it.
+TEST(ExecutionPrecision, DataOfInputsMovesWithTheWeights) {
+  const PreciseProduct p(2, 16, 48);
+  const std::vector<float> data = test::random_floats(64, 7);
+  Builder b;
+  const auto kept = add_floats(b, data);  // buffer 0
+  const auto x = b.input(b.add_input({"x", DType::f32, {2, 16}}), 0, 128, DType::f32, {2, 16});
+  const auto y = b.output(b.add_output({"y", DType::f32, {2, 48}}), 0, 384, DType::f32, {2, 48});
+  const auto c = b.output(b.add_output({"c", DType::f32, {64}}), 0, 256, DType::f32, {64});
+  const std::vector<float> other = test::random_floats(16, 8);
+  const auto unread = add_floats(b, other);
+  emit_call(b, calls::Matmul{.m = 2, .n = 48, .k = 16, .epilogue = {}},
+            {x, add_floats(b, in_panels(p.w, 16, 48)), add_floats(b, p.bias), kNoBuffer, y});
+  const BufferId copied[] = {kept, c};
+  b.emit("copy", copied, {}, {}, "copy");
+  b.program().inputs.push_back({"state", DType::f32, {16}});
+  b.program().inputs.back().data = b.buffer(unread).offset;
+  const Image image =
+      rewritten(loaded_image(b.program(), b.weight_records()), ExecutionPrecision::bf16);
+  const program::Anchor& state = image.program->inputs.at(1);
+  ASSERT_LE(state.data + 64, image.weights.size());
+  EXPECT_EQ(std::memcmp(image.weights.data() + state.data, other.data(), 64), 0);
+  std::vector<float> results(96), copy(64);
+  const void* in[] = {p.x.data(), other.data()};
+  void* out[] = {results.data(), copy.data()};
+  EmulatedDevice().load(image, {})->run(Flow::main, in, out);
+  EXPECT_EQ(copy, data);
 }
 
 // The weights of the product are stored as f16 or bf16.
@@ -205,6 +259,15 @@ TEST(ExecutionPrecision, NarrowWeightsBecomePairs) {
     EXPECT_EQ(with_execution_precision(image, ExecutionPrecision::automatic).has_value(), !half);
     EXPECT_FALSE(with_execution_precision(image, ExecutionPrecision::f16))
         << "three rows have no products of f16";
+    EXPECT_FALSE(with_execution_precision(image, ExecutionPrecision::f32, true)) << "it is f32";
+    Program damaged = *image.program;
+    damaged.buffers[panels].bytes /= 2;
+    EXPECT_EQ(with_execution_precision(
+                  {std::make_shared<Program>(damaged), image.weights, image.owner},
+                  ExecutionPrecision::bf16)
+                  .has_value(),
+              !half)
+        << "the kernel refuses what it reads itself";
   }
 }
 
@@ -223,6 +286,7 @@ TEST(ExecutionPrecision, ManyRowsOfF16HaveProductsOfF16) {
   const Image image = rewritten(p.image(), ExecutionPrecision::f16);
   EXPECT_EQ(products_of(image), calls::NarrowProducts::f16);
   EXPECT_EQ(image.program->main[0].operands.size(), 8u) << "with memory for rows";
+  EXPECT_EQ(image.program->buffers[image.program->main[0].operands[7]].shape.at(0), 5);
   EXPECT_LT(p.error(run_once(image, p.x, 350), not_rounded, as_f16), bound(image));
   EXPECT_FALSE(with_execution_precision(image, ExecutionPrecision::f16)) << "it is f16";
   EXPECT_FALSE(with_execution_precision(image, ExecutionPrecision::automatic)) << "it is f16";
@@ -382,6 +446,98 @@ TEST(ExecutionPrecision, ProductsWithoutTermsRowsOrAnOperandStay) {
   EXPECT_FALSE(is_rewritten({.m = 0, .n = 48, .k = 16, .epilogue = {}}, 5));
   EXPECT_FALSE(is_rewritten({.m = 2, .n = 48, .k = 0, .epilogue = {}}, 5));
   EXPECT_FALSE(is_rewritten({.m = 2, .n = 48, .k = 16, .epilogue = {}}, 4));
+  for (const size_t absent : {0u, 1u}) {
+    Program p = *good.program;
+    p.main[0].operands[absent] = kNoBuffer;
+    const Image image{std::make_shared<Program>(p), good.weights, good.owner};
+    EXPECT_FALSE(with_execution_precision(image, ExecutionPrecision::bf16)) << absent;
+  }
+}
+
+// Returns whether a convolution changes to bf16 after a change of its call.
+template <class Call>
+bool changes_to_bf16(const Image& image, const std::function<void(Call&)>& change) {
+  Program p = *image.program;
+  auto call = calls::decode<Call>(p.main[0].ints, p.main[0].floats);
+  change(call);
+  p.main[0].ints = calls::encode(call).ints;
+  return with_execution_precision({std::make_shared<Program>(p), image.weights, image.owner},
+                                  ExecutionPrecision::bf16)
+      .has_value();
+}
+
+TEST(ExecutionPrecision, ConvolutionsWithoutAKernelOfBf16Stay) {
+  const Image blocks = convolution<calls::Conv>(64, 4 * 81 * 16, false).first;
+  const auto blocked = [&](const std::function<void(calls::Conv&)>& change) {
+    return changes_to_bf16<calls::Conv>(blocks, change);
+  };
+  EXPECT_TRUE(blocked([](calls::Conv&) {}));
+  EXPECT_TRUE(blocked([](calls::Conv& c) { c.conv.groups = 2, c.conv.c = 16; }));
+  EXPECT_FALSE(blocked([](calls::Conv& c) { c.conv.groups = 2, c.conv.c = 8; }));
+  const auto paired = [](bool single) {
+    return [single](calls::Conv& c) {
+      c.conv.c = 32;
+      c.conv.m = 16;
+      c.depth = calls::ConvDepth{};
+      c.pair_c = c.pair_m = 8;
+      c.single = single;
+    };
+  };
+  EXPECT_TRUE(blocked(paired(false)));
+  EXPECT_FALSE(blocked(paired(true)));
+
+  const Image plain = convolution<calls::ConvStem>(16, 16 * 81, true).first;
+  const auto stem = [&](const std::function<void(calls::ConvStem&)>& change) {
+    return changes_to_bf16<calls::ConvStem>(plain, change);
+  };
+  EXPECT_TRUE(stem([](calls::ConvStem& c) { c.conv.c = 15; }));
+  EXPECT_FALSE(stem([](calls::ConvStem&) {})) << "16 channels";
+  EXPECT_FALSE(stem([](calls::ConvStem& c) { c.conv.c = 7, c.conv.groups = 2; }));
+  EXPECT_FALSE(stem([](calls::ConvStem& c) { c.conv.c = 7, c.conv.dilation_w = 2; }));
+  EXPECT_TRUE(stem([](calls::ConvStem& c) { c.conv.c = 7, c.conv.dilation_h = 2; }));
+  EXPECT_FALSE(stem([](calls::ConvStem& c) { c.conv.c = 7, c.depth = calls::ConvDepth{}; }));
+}
+
+// Counts the taps inside of the image one by one.
+TEST(ExecutionPrecision, AKernelThatSkipsMostProductsStays) {
+  const Image image = convolution<calls::ConvDilated>(16, 81 * 16, false).first;
+  int changed = 0, all = 0;
+  for (const int64_t pad : {0, 1, 3, 5, 8})
+    for (const int64_t dilation : {1, 2, 4, 7})
+      for (const int64_t kernel : {2, 3})
+        for (const int64_t out : {4, 9, 14}) {
+          int64_t inside = 0;
+          for (int64_t o = 0; o < out; o++)
+            for (int64_t k = 0; k < kernel; k++) {
+              const int64_t at = o + k * dilation - pad;
+              inside += at >= 0 && at < 9;
+            }
+          const double share = static_cast<double>(inside) / static_cast<double>(kernel * out);
+          const bool pays = changes_to_bf16<calls::ConvDilated>(image, [&](auto& c) {
+            c.conv.kh = kernel;
+            c.conv.dilation_h = dilation;
+            c.conv.pad_h = pad;
+            c.conv.oh = out;
+            c.conv.kw = 1;
+            c.conv.pad_w = 0;
+          });
+          EXPECT_EQ(pays, share >= 0.5)
+              << pad << " " << dilation << " " << kernel << " " << out << ": " << share;
+          changed += pays;
+          all++;
+        }
+  EXPECT_GT(changed, all / 4);
+  EXPECT_LT(changed, all * 3 / 4);
+}
+
+// A pair of channels has 32 values of two bytes for each tap and block.
+TEST(ExecutionPrecision, WeightsOfConvolutionsHaveHalfTheBytes) {
+  const auto bytes_of = [](const Image& image) {
+    const auto changed = with_execution_precision(image, ExecutionPrecision::bf16);
+    return changed ? changed->program.weights_bytes : 0;
+  };
+  EXPECT_EQ(bytes_of(convolution<calls::Conv>(20, 2 * 81 * 16, false).first), 2u * 10 * 9 * 64);
+  EXPECT_EQ(bytes_of(convolution<calls::ConvStem>(3, 3 * 81, true).first), 2u * 2 * 9 * 64);
 }
 
 TEST(ExecutionPrecision, RoundedWeightsAreNotF32) {
@@ -399,9 +555,15 @@ TEST(ExecutionPrecision, ProgramsOfSeveralIpusAreRefused) {
             std::string::npos);
 }
 
+TEST(ExecutionPrecision, TheCpuComputesInF16IfItsKernelsDo) {
+  EXPECT_EQ(computes_in_f16(), kernels::can_use_half_products());
+}
+
 TEST(ExecutionPrecision, NamesMatchTheOption) {
   EXPECT_EQ(execution_precision_named("auto"), ExecutionPrecision::automatic);
   EXPECT_EQ(execution_precision_named("f16"), ExecutionPrecision::f16);
+  EXPECT_EQ(execution_precision_named("bf16"), ExecutionPrecision::bf16);
+  EXPECT_EQ(execution_precision_named("f32"), ExecutionPrecision::f32);
   EXPECT_THROW(execution_precision_named("fp16"), Error);
   EXPECT_THROW(execution_precision_named(""), Error);
 }
