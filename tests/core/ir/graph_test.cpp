@@ -51,6 +51,22 @@ TEST(Graph, TracksUsesOfEachInput) {
   EXPECT_TRUE(x->uses().empty());
 }
 
+TEST(Graph, AnErasedNodeReleasesItsBodies) {
+  Graph g;
+  Value* x = g.add_input("x", kVector);
+  Node* n = g.add_node("If", "", {});
+  auto body = std::make_shared<Graph>("body");
+  body->parent = &g;
+  body->add_output(body->add_node("Relu", "", {x})->output());
+  const std::weak_ptr<Graph> seen = body;
+  n->attributes["body"] = std::move(body);
+  EXPECT_EQ(x->uses().size(), 1u);
+  g.erase_node(n);
+  EXPECT_TRUE(seen.expired());
+  EXPECT_TRUE(x->uses().empty());
+  verify(g);
+}
+
 TEST(Graph, GivesUniqueNames) {
   Graph g;
   EXPECT_EQ(g.add_input("x", kVector)->name(), "x");

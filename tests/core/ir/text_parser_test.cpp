@@ -39,6 +39,15 @@ void expect_parser_message_in_body(const std::vector<Case>& cases) {
   for (const Case& c : cases) expect_parser_message({"graph \"g\" {\n " + c.text, c.expected});
 }
 
+TEST(TextParser, KeepsTheSymbolsOfTypes) {
+  const auto g = parse_text(
+      "graph \"g\" {\n  input %x : f32[N=2] = [1.0, 2.0]\n  const %w : f32[M=1] = [3.0]\n"
+      "  input %y : f32[2,?]\n}\n");
+  EXPECT_EQ(g->find("x")->type.symbols, std::vector<std::string>{"N"});
+  EXPECT_EQ(g->find("w")->type.symbols, std::vector<std::string>{"M"});
+  EXPECT_TRUE(g->find("y")->type.symbols.empty());
+}
+
 TEST(TextParser, OfHeads) {
   for (const Case& c : std::vector<Case>{
            {"@", "expected 'graph', found the end of the text"},

@@ -280,5 +280,38 @@ TEST(Verifier, LimitsTheDepthOfSubgraphs) {
   expect_refused(*nested(kMaxSubgraphDepth + 1), "nested deeper");
 }
 
+// Links that no function of a graph breaks, as a bug of a function could.
+TEST(Verifier, FindsDamageOfNamesAndOutputs) {
+  const auto name_of = [](Value* v) -> std::string& { return const_cast<std::string&>(v->name()); };
+  Chain c;
+  Value* const first = c.a->output();
+  const auto with_name = [&](const std::string& damaged, std::string_view part) {
+    const std::string name = std::exchange(name_of(first), damaged);
+    expect_refused(c.g, part);
+    name_of(first) = name;
+  };
+  with_name("", "'first': a value has no name");
+  with_name("x", "'first': two values are named 'x'");
+  with_name("y", "'first': value 'y' is not found by its name");
+
+  Graph other("other");
+  const auto with_output = [](const Graph& g, Node* node, Value* damaged, std::string_view part) {
+    Value*& output = const_cast<Value*&>(node->outputs()[0]);
+    Value* const whole = std::exchange(output, damaged);
+    expect_refused(g, part);
+    output = whole;
+  };
+  with_output(c.g, c.a, nullptr, "'first': an output is null");
+  with_output(c.g, c.a, other.add_input("z", kVectorType),
+              "'first': a value it defines does not belong to the graph");
+  with_output(c.g, c.a, c.b->output(), "' as its producer");
+  with_output(c.g, c.a, c.x, "value 'x' names no node as its producer");
+  Graph pair("pair");
+  Node* const split = pair.add_node("Split", "", {pair.add_input("x", kVectorType)}, 2);
+  with_output(pair, split, split->output(1), "' is defined twice");
+  verify(pair);
+  verify(c.g);
+}
+
 }  // namespace
 }  // namespace poprt::ir

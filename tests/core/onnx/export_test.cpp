@@ -73,6 +73,55 @@ TEST(Export, RoundTripsEverything) {
   EXPECT_EQ(once->metadata.at("graph.doc_string"), "gd");
 }
 
+// Importers need the type of an attribute, even of one whose field is not empty.
+TEST(Export, EveryAttributeHasItsType) {
+  ir::Graph g;
+  g.opsets = {{"", 17}};
+  ir::Value* x = g.add_input("x", ir::ValueType::of(DType::f32, {1}));
+  ir::Node* n = g.add_node("Custom", "ai.graphcore", {x});
+  const auto body = [&] {
+    auto sub = std::make_shared<ir::Graph>("sub");
+    sub->parent = &g;
+    sub->add_output(sub->add_node("Relu", "", {x})->output());
+    return sub;
+  };
+  n->attributes["i"] = int64_t{0};
+  n->attributes["f"] = 0.0f;
+  n->attributes["s"] = std::string();
+  n->attributes["t"] = Tensor::of<float>({1}, {1});
+  n->attributes["g"] = body();
+  n->attributes["is"] = std::vector<int64_t>{};
+  n->attributes["fs"] = std::vector<float>{};
+  n->attributes["ss"] = std::vector<std::string>{};
+  n->attributes["ts"] = std::vector<Tensor>{};
+  n->attributes["gs"] = std::vector<std::shared_ptr<ir::Graph>>{body()};
+  g.add_output(n->output());
+  const pb::ModelProto model = exported(g);
+  std::map<std::string, pb::AttributeProto::AttributeType> types;
+  for (const pb::AttributeProto& a : model.graph().node(0).attribute()) types[a.name()] = a.type();
+  const std::map<std::string, pb::AttributeProto::AttributeType> expected = {
+      {"i", pb::AttributeProto::INT},      {"f", pb::AttributeProto::FLOAT},
+      {"s", pb::AttributeProto::STRING},   {"t", pb::AttributeProto::TENSOR},
+      {"g", pb::AttributeProto::GRAPH},    {"is", pb::AttributeProto::INTS},
+      {"fs", pb::AttributeProto::FLOATS},  {"ss", pb::AttributeProto::STRINGS},
+      {"ts", pb::AttributeProto::TENSORS}, {"gs", pb::AttributeProto::GRAPHS}};
+  EXPECT_EQ(types, expected);
+}
+
+TEST(Export, AnInputWithAValueIsAnInitializerOnly) {
+  ir::Graph g;
+  g.opsets = {{"", 17}};
+  ir::Value* x = g.add_input("x", ir::ValueType::of(DType::f32, {1}));
+  ir::Value* w = g.add_input("w", ir::ValueType::of(DType::f32, {1}));
+  w->set_constant(Tensor::of<float>({1}, {3}));
+  g.add_output(g.add_node("Add", "", {x, w})->output());
+  const pb::ModelProto model = exported(g);
+  ASSERT_EQ(model.graph().input_size(), 1);
+  EXPECT_EQ(model.graph().input(0).name(), "x");
+  ASSERT_EQ(model.graph().initializer_size(), 1);
+  EXPECT_EQ(model.graph().initializer(0).name(), "w");
+}
+
 TEST(Export, IsDeterministic) {
   EXPECT_EQ(export_bytes(*rich_graph()), export_bytes(*rich_graph()));
   const auto once = trip(*rich_graph());

@@ -354,6 +354,44 @@ TEST(GraphBuilder, OuterValuesReturnedByABodyKeepTheirType) {
   EXPECT_EQ(sub.outputs()[1]->name(), "y_0");
 }
 
+TEST(GraphBuilder, ABodyDeclaresAnOuterValueThatHasNoType) {
+  pb::ModelProto model = relu_model();
+  add_node(*model.mutable_graph(), "Custom", {"x"}, {"c"}).set_domain("ai.graphcore");
+  pb::NodeProto& n = add_node(*model.mutable_graph(), "If", {"x"}, {"b"});
+  pb::GraphProto& body = *add_attribute(n, "g", pb::AttributeProto::GRAPH).mutable_g();
+  add_output(body, "c", {5});
+  const auto g = import_proto(model);
+  const auto& sub = **std::get_if<std::shared_ptr<ir::Graph>>(g->nodes()[2]->find_attr("g"));
+  EXPECT_EQ(ir::type_string(g->find("c")->type), "?");
+  EXPECT_EQ(ir::type_string(sub.outputs().at(0)->type), "f32[5]");
+}
+
+TEST(GraphBuilder, InputsOutputsAndAttributesHaveNames) {
+  pb::ModelProto model = relu_model();
+  add_input(*model.mutable_graph(), "");
+  EXPECT_EQ(refusal(model), "graph input '': it has no name");
+  model = relu_model();
+  add_output(*model.mutable_graph(), "");
+  EXPECT_EQ(refusal(model), "graph output '': it has no name");
+  model = relu_model();
+  add_attribute(*model.mutable_graph()->mutable_node(0), "", pb::AttributeProto::INT).set_i(1);
+  EXPECT_EQ(refusal(model), "Relu node 'relu': attribute '': it has no name");
+}
+
+TEST(GraphBuilder, AConstantHasItsDeclaredType) {
+  const auto constant_declared = [](const std::vector<int64_t>& dims) {
+    pb::ModelProto model = relu_model();
+    pb::NodeProto& n = add_node(*model.mutable_graph(), "Constant", {}, {"c"}, "n");
+    add_attribute(n, "value_floats", pb::AttributeProto::FLOATS).add_floats(1);
+    add_value(model.mutable_graph()->mutable_value_info(), "c", dims);
+    return refusal(model);
+  };
+  EXPECT_EQ(constant_declared({1}), "taken");
+  EXPECT_EQ(constant_declared({7}),
+            "Constant node 'n': type of value 'c': it is declared as f32[7], its initializer is "
+            "f32[1]");
+}
+
 TEST(GraphBuilder, EachPieceOfTheHeadIsNeeded) {
   pb::ModelProto model = relu_model();
   model.clear_ir_version();
