@@ -114,6 +114,13 @@ TEST(GenerationDescription, RefusesContradictionsToTheProgram) {
        json::array({json::array({"past_key_values.0.key", "present.0.key"}),
                     json::array({"past_key_values.0.value", "present.0.key"})}),
        "state 'past_key_values.0.value' has the shapes [3,2,64,4] and [3,2,64,4], or occurs twice"},
+      {"caches",
+       {{"past_key_values.0.key", "logits", 2}},
+       "cache 'past_key_values.0.key' has the shapes [3,2,64,4] and [3,1,53]"},
+      {"states",
+       json::array({json::array({"past_key_values.0.key", "logits"})}),
+       "state 'past_key_values.0.key' has the shapes [3,2,64,4] and [3,1,53], or occurs twice"},
+      {"valid_places", program::kBucketIndex, "'poprt.bucket' is u32[1], expected 3 elements"},
       {"cache_precision", "int8",
        "cache 'past_key_values.0.key' has the shapes [3,2,64,4] and [3,2,64,4]"},
       {"cache_precision", "fp8",
@@ -298,6 +305,111 @@ TEST(GenerationDescription, RefusesBlobsThatContradictTheProgram) {
     json changed = blob();
     changed.erase(key);
     EXPECT_EQ(code_of(json_text(changed)), ErrorCode::data_loss) << key;
+  }
+}
+
+TEST(GenerationDescription, GrowsOnlyIfTheBlobStatesIt) {
+  runtime::Model model = *generation_model("optimum", {64, 3, {8}});
+  json changed = blob();
+  changed.erase("grows");
+  model.opaque[generate::kGeneration] = json_text(changed);
+  EXPECT_FALSE(generate::read_description(model).grows);
+}
+
+TEST(GenerationDescription, RefusesLogitsOfManyDimensions) {
+  EXPECT_EQ(refusal_with_program("optimum", {64, 3, {8}},
+                                 [](program::Program& p) {
+                                   p.outputs[anchor_of(p.outputs, "logits")].shape = {3, 1, 1, 53};
+                                 }),
+            "blob 'poprt.generation': the logits have the shape [3,1,1,53]");
+}
+
+// As for the memory that a variant writes.
+TEST(GenerationDescription, RefusesAVariantThatReadsRowsOfOtherSlots) {
+  const auto refusal = [](const std::string& kind, const generate::GenerationSizes& sizes,
+                          const std::string& name) {
+    return refusal_with_program(kind, sizes, [&](program::Program& p) {
+      const size_t at = anchor_of(p.inputs, name);
+      const uint64_t all = p.inputs.at(at).bytes();
+      for (program::Buffer& b : p.buffers)
+        if (b.space == program::Space::input && b.index == at) b.bytes = all - b.offset;
+    });
+  };
+  EXPECT_EQ(refusal("optimum", {64, 3, {8}}, "past_key_values.1.value"),
+            "blob 'poprt.generation': variant 1 uses 6144 bytes of 'past_key_values.1.value', and "
+            "1 slots have 2048 each");
+  EXPECT_EQ(refusal("t5", {36, 3, {}, 40}, "past_key_values.0.encoder.key"),
+            "blob 'poprt.generation': variant 1 uses 7680 bytes of "
+            "'past_key_values.0.encoder.key', and 1 slots have 2560 each");
+}
+
+TEST(GenerationDescription, RefusesInputsOfEncodersThatItCannotConvert) {
+  const auto refusal = [](const std::string& kind, const std::string& key, const auto& change) {
+    const generate::GenerationSizes sizes = {36, 3, {}, kind == "t5" ? 40 : 0};
+    const json all = parse_json(generation_model(kind, sizes)->opaque.at(generate::kGeneration));
+    const auto name = all.at("encoder").at(key).get<std::string>();
+    return refusal_with_program(kind, sizes, [&](program::Program& p) {
+      change(p.inputs[anchor_of(p.inputs, name)]);
+    });
+  };
+  const auto to_unsigned = [](program::Anchor& a) {
+    a.dtype = dtype_bits(a.dtype) == 64   ? DType::u64
+              : dtype_bits(a.dtype) == 32 ? DType::u32
+                                          : DType::u8;
+  };
+  const std::string blob_name = "blob 'poprt.generation': ";
+  EXPECT_EQ(refusal("t5", "input_ids", to_unsigned),
+            blob_name + "'encoder/input_ids' is u64[1,40], expected 40 elements");
+  EXPECT_EQ(refusal("t5", "attention_mask", to_unsigned),
+            blob_name + "'encoder/attention_mask' is u64[1,40], expected 40 elements");
+  EXPECT_EQ(refusal("t5", "memory_mask", to_unsigned),
+            blob_name + "'encoder_attention_mask' is u64[3,40], expected 120 elements");
+  EXPECT_EQ(refusal("whisper", "features", to_unsigned),
+            blob_name + "'encoder/input_features' is u32[1,6,48], expected 1 elements");
+  EXPECT_EQ(refusal("whisper", "features",
+                    [](program::Anchor& a) { std::swap(a.shape.at(0), a.shape.at(1)); }),
+            blob_name + "'encoder/input_features' has the shape [6,1,48]");
+}
+
+TEST(GenerationDescription, RefusalsOfEncodersNameTheirReason) {
+  const json whole =
+      parse_json(generation_model("t5", {36, 3, {}, 40})->opaque.at(generate::kGeneration));
+  const auto refusal = [](const json& changed) {
+    runtime::Model model = *generation_model("t5", {36, 3, {}, 40});
+    model.opaque[generate::kGeneration] = json_text(changed);
+    try {
+      generate::read_description(model);
+    } catch (const Error& e) {
+      return e.message().substr(std::string_view("blob 'poprt.generation': ").size());
+    }
+    return std::string("taken");
+  };
+  json changed = whole;
+  changed["encoder"] = 3;
+  EXPECT_EQ(refusal(changed), "'encoder' is not an object");
+  const std::string key = "past_key_values.0.encoder.key", now = "present.0.encoder.key";
+  const std::tuple<const char*, json, const char*> cases[] = {
+      {"lengths", {40, 32}, "'encoder' has wrong inputs, lengths or places"},
+      {"cross", json::array(), "'cross' is not a list"},
+      {"cross", json::object({{"a", 1}}), "'cross' is not a list"},
+      {"cross", {key}, "an entry of 'cross' is not [past, present]"},
+      {"cross", json::array({json::array({key})}), "an entry of 'cross' is not [past, present]"},
+      {"cross", json::array({json::array({key, now, 1})}),
+       "an entry of 'cross' is not [past, present]"},
+      {"cross", json::array({json::array({key, "logits"})}),
+       "'past_key_values.0.encoder.key' [3,4,40,4] and 'logits' [3,1,53] are not keys of "
+       "cross-attention"},
+      {"cross", json::array({json::array({key, now}), json::array({key, now})}),
+       "'past_key_values.0.encoder.key' [3,4,40,4] and 'present.0.encoder.key' [1,4,40,4] are not "
+       "keys of cross-attention"},
+      {"cross", json::array({json::array({key, now})}), "the program has 9 outputs for 4 caches"},
+      {"attention_mask", whole.at("encoder").at("input_ids"), "an input has two meanings"},
+      {"input_ids", "input_ids", "'input_ids' is s64[3,1], expected 40 elements"},
+  };
+  for (const auto& [name, value, wanted] : cases) {
+    changed = whole;
+    changed["encoder"][name] = value;
+    EXPECT_EQ(refusal(changed), wanted) << name << " " << value.dump();
   }
 }
 
