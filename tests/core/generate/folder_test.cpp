@@ -33,6 +33,15 @@ class GenerationFolder : public testing::Test {
     return ErrorCode::ok;
   }
 
+  std::string message() const {
+    try {
+      open_folder(path);
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return "taken";
+  }
+
   fs::path path;
 };
 
@@ -204,6 +213,113 @@ TEST_F(GenerationFolder, HasTheEncoderThatGenaiNames) {
   write("generation_config.json", R"({"decoder_start_token_id": 5, "suppress_tokens": [7]})");
   EXPECT_EQ(open_folder(path).start_tokens, std::vector<int64_t>{5});
   EXPECT_EQ(open_folder(path).suppressed, std::vector<int64_t>{7});
+}
+
+TEST_F(GenerationFolder, ReadsTheInputsOfAnEncoderOfTokens) {
+  for (const char* name : {"encoder.onnx", "decoder.onnx"}) write(name, "");
+  write("genai_config.json", R"({"model": {"context_length": 448, "decoder_start_token_id": 3,
+      "encoder": {"filename": "encoder.onnx", "context_length": 77,
+                  "inputs": {"input_ids": "i", "attention_mask": "m"}},
+      "decoder": {"filename": "decoder.onnx"}}})");
+  const ModelFolder folder = open_folder(path);
+  ASSERT_TRUE(folder.encoder);
+  EXPECT_EQ(folder.encoder->input_ids, "i");
+  EXPECT_EQ(folder.encoder->attention_mask, "m");
+  EXPECT_EQ(folder.encoder->features, "");
+  EXPECT_EQ(folder.encoder->context_length, 77);
+  EXPECT_EQ(folder.start_tokens, std::vector<int64_t>{3});
+}
+
+TEST_F(GenerationFolder, ReadsTheNamesOfRecurrentStates) {
+  write("model.onnx", "");
+  write("genai_config.json", R"({"model": {"decoder": {
+      "inputs": {"past_key_names": "k.%d", "past_value_names": "v.%d", "past_conv_names": "c.%d",
+                 "past_sequence_length": "length", "past_bad_names": 3, "past_lost_names": "l.%d",
+                 "other_names": "o.%d"},
+      "outputs": {"present_key_names": "pk.%d", "present_value_names": "pv.%d",
+                  "present_conv_names": "pc.%d", "present_sequence_length": "p.%d",
+                  "present_lost_names": "none", "other_names": "po.%d"}}}})");
+  const ModelFolder folder = open_folder(path);
+  ASSERT_EQ(folder.states.size(), 1u);
+  EXPECT_EQ(folder.states[0], std::pair(std::string("c.%d"), std::string("pc.%d")));
+}
+
+TEST_F(GenerationFolder, TheLaterConfigurationReplacesStartTokens) {
+  for (const char* name :
+       {"encoder_model.onnx", "decoder_model.onnx", "decoder_with_past_model.onnx"})
+    write(name, "");
+  const auto tokens = [&](const std::string& later) {
+    write("config.json", R"({"n_positions": 512, "decoder_start_token_id": 3,
+                             "forced_decoder_ids": [[1, 7], [2, 8], [4, 9]]})");
+    write("generation_config.json", later);
+    return open_folder(path).start_tokens;
+  };
+  using Tokens = std::vector<int64_t>;
+  EXPECT_EQ(tokens("{}"), (Tokens{3, 7, 8}));
+  EXPECT_EQ(tokens(R"({"decoder_start_token_id": 5})"), (Tokens{5, 7, 8}));
+  EXPECT_EQ(tokens(R"({"forced_decoder_ids": [[1, 6]]})"), (Tokens{3, 6}));
+  EXPECT_EQ(tokens(R"({"forced_decoder_ids": null})"), (Tokens{3, 7, 8}));
+  EXPECT_EQ(open_folder(path).encoder->context_length, 512);
+}
+
+TEST_F(GenerationFolder, ErrorsNameTheFileAndTheReason) {
+  write("model.onnx", "");
+  write("config.json", R"({"n_positions": -1})");
+  EXPECT_EQ(message(), "'" + (path / "config.json").string() +
+                           "': 'n_positions' is -1, which is not expected");
+  write("config.json", "{}");
+  write("generation_config.json", R"({"eos_token_id": 1.5})");
+  EXPECT_NE(message(), "taken");
+  fs::remove(path / "generation_config.json");
+  fs::remove(path / "config.json");
+  write("encoder_model.onnx", "");
+  EXPECT_EQ(message(),
+            "folder '" + path.string() + "' has an encoder_model.onnx and no config.json");
+  write("genai_config.json", R"({"model": {"decoder": {"pipeline": []}}})");
+  EXPECT_EQ(code(), ErrorCode::unimplemented);
+  EXPECT_EQ(message(), "'" + path.string() + "': decoders of several models are not supported");
+}
+
+TEST(ModelFolders, PassTheirSettingsToTheCompiler) {
+  ModelFolder folder;
+  folder.input_ids = "i";
+  folder.logits = "l";
+  folder.states = {{"c.%d", "pc.%d"}};
+  folder.stop_tokens = {4};
+  const auto json_pairs = nlohmann::json::array({nlohmann::json::array({"c.%d", "pc.%d"})});
+  nlohmann::json expected = {{"max_length", 2048},
+                             {"slots", 1},
+                             {"input_ids", "i"},
+                             {"attention_mask", ""},
+                             {"position_ids", ""},
+                             {"logits", "l"},
+                             {"optional_states", json_pairs},
+                             {"settings", {{"stop_tokens", {4}}, {"context_length", 0}}}};
+  EXPECT_EQ(parse_json(generation_text(folder, {})), expected);
+  expected["slots"] = 3;
+  expected["prefill"] = {8, 16};
+  expected["cache_precision"] = "int8";
+  EXPECT_EQ(parse_json(generation_text(
+                folder, {.slots = 3, .prefill = {8, 16}, .cache_precision = "int8"})),
+            expected);
+  const auto refusal = [&](const generate::GenerationSizes& sizes) {
+    try {
+      return generation_text(folder, sizes);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+      return e.message();
+    }
+  };
+  EXPECT_EQ(refusal({.encoder_length = 9}), "encoder_length is 9, and the model has no encoder");
+  folder.context_length = 64;
+  EXPECT_EQ(refusal({.max_length = 65}), "max_length is 65, the model has a context of 64");
+  folder.encoder.emplace();
+  folder.encoder->features_shape = {80, 3000};
+  const nlohmann::json encoder = parse_json(generation_text(folder, {})).at("encoder");
+  EXPECT_EQ(encoder.at("length"), 0);
+  EXPECT_EQ(encoder.at("lengths"), nlohmann::json::array());
+  EXPECT_EQ(refusal({.encoder_length = 9}),
+            "encoder_length is 9, and the encoder of the model has features of one size");
 }
 
 TEST_F(GenerationFolder, RefusesHostileConfigurations) {

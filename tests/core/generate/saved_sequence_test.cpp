@@ -1,8 +1,10 @@
 #include "generate/saved_sequence.h"
 
 #include <chrono>
+#include <functional>
 #include <random>
 #include <thread>
+#include <tuple>
 
 #include "codecs/crc32c.h"
 #include "core/generate/support.h"
@@ -103,6 +105,46 @@ TEST(SavedSequence, DrawsTheSameTokens) {
     EXPECT_EQ(rest.tokens,
               std::vector<int64_t>(wanted.tokens.begin() + static_cast<std::ptrdiff_t>(read),
                                    wanted.tokens.end()));
+  }
+}
+
+// Each option changes the text, so one that is not saved changes the rest.
+TEST(SavedSequence, KeepsEveryOptionOfItsSampling) {
+  Generator generator(model_with("genai", 3));
+  generate::SequenceOptions plain;
+  plain.sampling.temperature = 1.5;
+  plain.sampling.seed = 11;
+  plain.sampling.ignore_stop = true;
+  plain.sampling.max_new_tokens = 24;
+  const std::vector<int64_t> prompt = {5, 9, 2};
+  const auto text_of = [&](const generate::SequenceOptions& o) {
+    return read_text(*generator.submit(prompt, o)).tokens;
+  };
+  const std::vector<int64_t> unchanged = text_of(plain);
+  using Sampling = generate::SamplingOptions;
+  const std::pair<const char*, std::function<void(Sampling&)>> changes[] = {
+      {"temperature", [](Sampling& o) { o.temperature = 0.3; }},
+      {"top_k", [](Sampling& o) { o.top_k = 2; }},
+      {"top_p", [](Sampling& o) { o.top_p = 0.3; }},
+      {"min_p", [](Sampling& o) { o.min_p = 0.6; }},
+      {"repetition_penalty", [](Sampling& o) { o.repetition_penalty = 3; }},
+      {"seed", [](Sampling& o) { o.seed = 12; }},
+      {"bad_tokens", [&](Sampling& o) { o.bad_tokens = {unchanged[8], unchanged[20]}; }},
+      {"stop_tokens", [&](Sampling& o) { o.stop_tokens = {unchanged[20]}; }},
+      {"max_new_tokens", [](Sampling& o) { o.max_new_tokens = 20; }},
+  };
+  for (const auto& [name, change] : changes) {
+    generate::SequenceOptions options = plain;
+    change(options.sampling);
+    const std::vector<int64_t> wanted = text_of(options);
+    EXPECT_NE(wanted, unchanged) << name;
+    const auto s = generator.submit(prompt, options);
+    s->next();
+    const std::vector<std::byte> saved = generator.save(*s);
+    s->cancel();
+    EXPECT_EQ(read_text(*generator.restore(saved)).tokens,
+              std::vector<int64_t>(wanted.begin() + 1, wanted.end()))
+        << name;
   }
 }
 
@@ -321,7 +363,24 @@ TEST(SavedSequence, HostileTextIsRefused) {
   for (const auto& [key, value] : cases) expect_begins(with(key, value), "data_loss: ");
   EXPECT_EQ(with("/version", 2),
             "failed_precondition: the sequence was saved by another version of poprt");
-  EXPECT_EQ(with("/prompt_length", 0), damaged + "'prompt_length'");
+  const std::tuple<const char*, nlohmann::json, const char*> reasons[] = {
+      {"/prompt_length", 0, "'prompt_length'"},
+      {"/prompt_length", 5, "'prompt_length'"},
+      {"/computed", 3, "'computed'"},
+      {"/computed", 5, "'computed'"},
+      {"/pending", 52, "'computed'"},
+      {"/tokens", {5, 9, 2, 53}, "'tokens'"},
+      {"/unread", {{53, 0}}, "'unread'"},
+      {"/unread", {{1, 0}}, "'draws'"},
+      {"/draws", 1, "'draws'"},
+      {"/finish", 5, "'finish'"},
+      {"/finish", -1, "'finish'"},
+      {"/encoded", true, "'encoded'"},
+      {"/source_length", 1, "'source_length'"},
+      {"/options/wait_for_logits", false, "'waits'"},
+  };
+  for (const auto& [key, value, reason] : reasons)
+    EXPECT_EQ(with(key, value), damaged + reason) << key << " " << value.dump();
 }
 
 // Each call returns the state between two runs, so each of the texts continues as the reference.

@@ -333,6 +333,45 @@ TEST(Reader, HugeSparseFileIsIndexedWithoutReading) {
   EXPECT_EQ(stream->get(), 0);
 }
 
+TEST(Reader, RefusalsOfReadsNameTheirNumbers) {
+  Reader reader;
+  parse(reader, sample_file());
+  const auto refusal = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const SizeError& e) {
+      return e.what();
+    }
+    return "taken";
+  };
+  std::byte bytes[8];
+  EXPECT_EQ(refusal([&] { reader.opaqueBlobs().at(0).read(3, bytes); }),
+            "blob 'notes' has 9 bytes, 8 from 3 on were requested");
+  EXPECT_EQ(refusal([&] { reader.feeds().at(0).tensor(5); }),
+            "feed 'x' has 2 tensors, number 5 was requested");
+}
+
+TEST(Reader, AFailedStreamHasNoBytesLeft) {
+  Reader reader;
+  parse(reader, sample_file());
+  OpaqueReader blob = reader.opaqueBlobs().at(0);
+  EXPECT_EQ(blob.getAvailableReadSize(), 9u);
+  blob.data.setstate(std::ios::failbit);
+  EXPECT_EQ(blob.getAvailableReadSize(), 0u);
+}
+
+TEST(Reader, AStreamOfDamagedCompressedDataThrows) {
+  std::string file = sample_file(true);
+  Reader whole;
+  parse(whole, file);
+  const uint64_t at = whole.executables().at(0).blob().payload_offset + 12;
+  file[at] = static_cast<char>(~file[at]);
+  Reader reader;
+  parse(reader, file);
+  const auto stream = reader.executables().at(0).getStandaloneExecutableStream();
+  EXPECT_THROW(text_of(*stream), FormatError);
+}
+
 TEST(Reader, TruncatedAnywhereIsAnErrorOrAWholeFile) {
   const std::string file = sample_file();
   Reader whole;

@@ -302,6 +302,27 @@ TEST(Writer, AStreamThatHasFailedIsRefused) {
   EXPECT_TRUE(out.fail());
 }
 
+// A stream whose device fails when it is flushed.
+class FailingFlush final : public std::stringbuf {
+ public:
+  int flushes = 0;
+
+ private:
+  int sync() override {
+    flushes++;
+    return -1;
+  }
+};
+
+TEST(Writer, ClosingFlushesTheStream) {
+  FailingFlush buffer;
+  std::ostream out(&buffer);
+  Writer writer(out);
+  writer.createOpaqueBlob("o", "")->close();
+  EXPECT_THROW(writer.close(), FileError);
+  EXPECT_EQ(buffer.flushes, 1);
+}
+
 TEST(Writer, StartsAtTheStreamsPosition) {
   std::ostringstream out;
   out << "prefix";
