@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <random>
 
 #include "base/error.h"
 #include "program/control.h"
@@ -92,6 +94,91 @@ TEST(Link, EqualWeightsLieInOnePlaceAndTheArenaIsTheLargest) {
                   0);
       }
     }
+}
+
+// Three variants whose weights have equal blocks. Buffers overlap, and some data of inputs is not
+// in a buffer. The weights of a variant that is loaded are overwritten when it is released.
+TEST(Link, EveryByteOfTheWeightsIsThatOfItsVariant) {
+  constexpr uint64_t kBlock = 64, kBlocks = 40;
+  std::mt19937 random(5);
+  const auto up_to = [&](uint64_t most) { return random() % (most + 1); };
+  for (int trial = 0; trial < 60; trial++) {
+    struct Source {
+      Program program;
+      std::vector<std::byte> weights, memory;
+    };
+    std::vector<Source> sources(3);
+    std::vector<Variant> variants;
+    for (Source& s : sources) {
+      Builder b;
+      const auto x = b.add_input({"x", DType::u8, {64}});
+      const BufferId operands[] = {
+          b.input(x, 0, 64, DType::u8, {64}),
+          b.output(b.add_output({"y", DType::u8, {64}}), 0, 64, DType::u8, {64})};
+      b.emit("copy", operands, {}, {}, "copy");
+      for (uint64_t i = 0; i < kBlocks; i++)
+        s.weights.insert(s.weights.end(), kBlock, static_cast<std::byte>(up_to(2)));
+      s.memory = s.weights;
+      s.program = b.program();
+      s.program.weights_bytes = s.weights.size();
+      const auto part = [&] {
+        const uint64_t begin = up_to(kBlocks - 1) * kBlock;
+        return std::pair(begin, 1 + up_to(std::min<uint64_t>(s.weights.size() - begin, 500) - 1));
+      };
+      for (int i = 0; i < 5; i++) {
+        const auto [begin, bytes] = part();
+        s.program.buffers.push_back(
+            {Space::weights, 0, begin, bytes, DType::u8, {static_cast<int64_t>(bytes)}});
+      }
+      for (const char* name : {"state", "table"}) {
+        const auto [begin, bytes] = part();
+        s.program.inputs.push_back({name, DType::u8, {static_cast<int64_t>(bytes)}});
+        s.program.inputs.back().data = begin;
+      }
+      Variant& v = variants.emplace_back();
+      v.program = &s.program;
+      v.prefix = fmt::format("v{}/", variants.size());
+      if (trial % 2) {
+        v.load = [&s] {
+          const auto scribble = [&s](const void*) { std::ranges::fill(s.memory, std::byte{0xEE}); };
+          return LoadedProgram{.program = s.program,
+                               .weights = s.memory,
+                               .owner = std::shared_ptr<const void>(s.memory.data(), scribble)};
+        };
+      } else {
+        v.weights = s.memory;
+      }
+    }
+    const Linked linked = link_graphs(variants);
+    std::vector<std::byte> bytes(linked.program.weights_bytes);
+    for (const Weight& w : linked.weights) w.fill(std::span(bytes).subspan(w.offset, w.bytes));
+    const auto expect_same = [&](const Source& s, uint64_t old, uint64_t now, uint64_t count) {
+      ASSERT_LE(now + count, bytes.size());
+      EXPECT_EQ(std::memcmp(bytes.data() + now, s.weights.data() + old, count), 0)
+          << "trial " << trial << ": " << count << " bytes from " << old << " on are at " << now;
+    };
+    size_t buffer = 1, input = 0;  // buffer 0 is the index
+    for (const Source& s : sources) {
+      for (const Buffer& old : s.program.buffers) {
+        const Buffer& now = linked.program.buffers.at(buffer++);
+        if (old.space == Space::weights) expect_same(s, old.offset, now.offset, old.bytes);
+      }
+      for (const Anchor& old : s.program.inputs) {
+        const Anchor& now = linked.program.inputs.at(input++);
+        ASSERT_EQ(old.data == kNoData, now.data == kNoData);
+        if (old.data != kNoData) expect_same(s, old.data, now.data, old.bytes());
+      }
+    }
+    EXPECT_LT(bytes.size(), 3 * kBlock * kBlocks) << "some are shared";
+  }
+}
+
+TEST(Link, AnInputMayNotHaveTheNameOfTheIndex) {
+  Model model(2, 1);
+  model.loaded.program.inputs[0].name = std::string(kBucketIndex);
+  EXPECT_NE(error_text([&] { link_buckets(std::vector{model.variant()}); })
+                .find(fmt::format("two inputs would be called '{}'", kBucketIndex)),
+            std::string::npos);
 }
 
 TEST(Link, StatesOfGraphsDoNotOverlapOtherMemory) {
