@@ -189,9 +189,9 @@ TEST(ExecutionPrecision, AProductKeepsItsResidual) {
   const auto out = b.output(b.add_output({"y", DType::f32, {3, 48}}), 0, 576, DType::f32, {3, 48});
   const auto bias = add_floats(b, p.bias);  // the first buffer of weights is one that stays
   const auto w = add_floats(b, in_panels(p.w, 20, 48));
-  const auto residual =
-      b.weights(576, DType::f32, {3, 48},
-                [&](std::span<std::byte> to) { std::memcpy(to.data(), added.data(), 576); });
+  const auto residual = b.weights(576, DType::f32, {3, 48}, [&](std::span<std::byte> to) {
+    std::memcpy(to.data(), added.data(), 576);
+  });
   emit_call(b, calls::Matmul{.m = 3, .n = 48, .k = 20, .epilogue = {}},
             {in, w, bias, residual, out});
   const Image image = loaded_image(b.program(), b.weight_records());
@@ -262,11 +262,11 @@ TEST(ExecutionPrecision, NarrowWeightsBecomePairs) {
     EXPECT_FALSE(with_execution_precision(image, ExecutionPrecision::f32, true)) << "it is f32";
     Program damaged = *image.program;
     damaged.buffers[panels].bytes /= 2;
-    EXPECT_EQ(with_execution_precision(
-                  {std::make_shared<Program>(damaged), image.weights, image.owner},
-                  ExecutionPrecision::bf16)
-                  .has_value(),
-              !half)
+    EXPECT_EQ(
+        with_execution_precision({std::make_shared<Program>(damaged), image.weights, image.owner},
+                                 ExecutionPrecision::bf16)
+            .has_value(),
+        !half)
         << "the kernel refuses what it reads itself";
   }
 }

@@ -117,8 +117,7 @@ TEST(GenerationDescription, RefusesContradictionsToTheProgram) {
       {"caches",
        {{"past_key_values.0.key", "logits", 2}},
        "cache 'past_key_values.0.key' has the shapes [3,2,64,4] and [3,1,53]"},
-      {"states",
-       json::array({json::array({"past_key_values.0.key", "logits"})}),
+      {"states", json::array({json::array({"past_key_values.0.key", "logits"})}),
        "state 'past_key_values.0.key' has the shapes [3,2,64,4] and [3,1,53], or occurs twice"},
       {"valid_places", program::kBucketIndex, "'poprt.bucket' is u32[1], expected 3 elements"},
       {"cache_precision", "int8",
@@ -348,9 +347,8 @@ TEST(GenerationDescription, RefusesInputsOfEncodersThatItCannotConvert) {
     const generate::GenerationSizes sizes = {36, 3, {}, kind == "t5" ? 40 : 0};
     const json all = parse_json(generation_model(kind, sizes)->opaque.at(generate::kGeneration));
     const auto name = all.at("encoder").at(key).get<std::string>();
-    return refusal_with_program(kind, sizes, [&](program::Program& p) {
-      change(p.inputs[anchor_of(p.inputs, name)]);
-    });
+    return refusal_with_program(
+        kind, sizes, [&](program::Program& p) { change(p.inputs[anchor_of(p.inputs, name)]); });
   };
   const auto to_unsigned = [](program::Anchor& a) {
     a.dtype = dtype_bits(a.dtype) == 64   ? DType::u64

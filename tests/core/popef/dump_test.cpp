@@ -177,8 +177,10 @@ TEST(Dump, AllPrintsThePlaceOfEachBlob) {
   const std::string s = dumped(DumpFormat::all, file);
   EXPECT_EQ(s.substr(s.find("Blob at"), s.find("Blob at offset 4352") - s.find("Blob at")),
             "Blob at offset 0: 896 bytes, METADATA, version 1.1, payload 728 bytes at offset 128\n"
-            "Blob at offset 896: 3264 bytes, POPLAR_EXECUTABLE model, version 1.7, payload 5 bytes at offset 4096\n"
-            "Blob at offset 4160: 192 bytes, OPAQUE class_labels/y, version 1.1, payload 7 bytes at offset 4288\n");
+            "Blob at offset 896: 3264 bytes, POPLAR_EXECUTABLE model, version 1.7, payload 5 bytes "
+            "at offset 4096\n"
+            "Blob at offset 4160: 192 bytes, OPAQUE class_labels/y, version 1.1, payload 7 bytes "
+            "at offset 4288\n");
 }
 
 TEST(Dump, UserAnchorsHaveAllTheirFields) {

@@ -176,8 +176,9 @@ TEST(Link, EveryByteOfTheWeightsIsThatOfItsVariant) {
 TEST(Link, AnInputMayNotHaveTheNameOfTheIndex) {
   Model model(2, 1);
   model.loaded.program.inputs[0].name = std::string(kBucketIndex);
-  EXPECT_NE(error_text([&] { link_buckets(std::vector{model.variant()}); })
-                .find(fmt::format("two inputs would be called '{}'", kBucketIndex)),
+  EXPECT_NE(error_text([&] {
+              link_buckets(std::vector{model.variant()});
+            }).find(fmt::format("two inputs would be called '{}'", kBucketIndex)),
             std::string::npos);
 }
 
