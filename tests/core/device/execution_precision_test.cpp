@@ -147,6 +147,7 @@ TEST(ExecutionPrecision, AProductOfBf16RoundsBothFactors) {
     const PreciseProduct p(m, k, n);
     const Image image = rewritten(p.image(), ExecutionPrecision::bf16);
     EXPECT_EQ(names_of_kernels(image), std::vector<std::string>{"matmul_narrow"});
+    EXPECT_EQ(image.program->buffers[image.program->main[0].operands.at(7)].shape.at(0), m);
     const auto y = run_once(image, p.x, static_cast<size_t>(m * n));
     if (kernels::can_use_bf16())
       EXPECT_LT(p.error(y, as_bf16, as_bf16), 1e-6) << m << "x" << k << "x" << n;

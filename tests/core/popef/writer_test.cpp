@@ -321,6 +321,25 @@ TEST(Writer, ClosingFlushesTheStream) {
   writer.createOpaqueBlob("o", "")->close();
   EXPECT_THROW(writer.close(), FileError);
   EXPECT_EQ(buffer.flushes, 1);
+  EXPECT_THROW(writer.close(), InactiveWriterError) << "it has failed";
+}
+
+TEST(Writer, SingleCharactersAndFlushesGiveTheSameBytes) {
+  const std::string text = random_bytes(40'000);
+  std::ostringstream out;
+  Writer writer(out);
+  const auto blob = writer.createOpaqueBlob("o", "");
+  for (size_t i = 0; i < text.size(); i++) {
+    blob->stream.put(text[i]);
+    if (i % 999 == 0) blob->stream.flush();
+  }
+  EXPECT_EQ(blob->stream.tellp(), 40'000);
+  writer.close();
+  EXPECT_THROW(blob->stream.flush(), InactiveWriterError);
+  EXPECT_THROW(writer.reserve(1), InactiveWriterError);
+  Reader reader;
+  parse(reader, out.str());
+  EXPECT_TRUE(text_of(reader.opaqueBlobs().at(0).payload()) == text);
 }
 
 TEST(Writer, StartsAtTheStreamsPosition) {
