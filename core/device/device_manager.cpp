@@ -65,6 +65,7 @@ struct Registry {
   ForkCondition freed;
   std::map<std::string, Pool> pools;  // by folder
   pid_t process = this_process();     // that made the pools
+  uint64_t renewals = 0;              // of the pools
 
   // A thread of the parent that had the lock during a fork may have been in the middle of a change.
   // The child then begins with new pools, and the old ones are never destroyed. Requires the lock.
@@ -72,6 +73,7 @@ struct Registry {
     if (process == this_process() || !mutex.abandoned()) return;
     static_cast<void>(new std::map<std::string, Pool>(std::move(pools)));
     process = this_process();
+    renewals++;
   }
   // The pool of a folder, made by the first call. Throws permission_denied if the file of locks
   // cannot be opened. Requires the lock.
@@ -88,14 +90,17 @@ Registry& registry() {
   return made.get();
 }
 
-void give_back(const std::vector<int64_t>& ids, const std::string& folder) noexcept {
+// `renewals` is the value of the registry when the ids were taken.
+void give_back(const std::vector<int64_t>& ids, const std::string& folder,
+               uint64_t renewals) noexcept {
   Registry& all = registry();
   {
     const std::lock_guard guard(all.mutex);
     all.renew();
-    // In a child with new pools, the ids may be of the old ones, so there may be no pool for them.
-    if (const auto pool = all.pools.find(folder); pool != all.pools.end())
-      for (const int64_t id : ids) pool->second.give_back(id);
+    // The pools of a child may be new; then ids that it inherited are not of them.
+    if (all.renewals != renewals) return;
+    Pool& pool = all.pools.find(folder)->second;
+    for (const int64_t id : ids) pool.give_back(id);
   }
   all.freed.notify_all();
 }
@@ -259,18 +264,19 @@ std::shared_ptr<Device> DeviceManager::take(const Constraints& constraints, cons
     r.freed.wait_until(lock,
                        Clock::now() + std::min<WaitConfig::Duration>(sleep, std::chrono::hours(1)));
   }
+  const uint64_t renewals = r.renewals;
   // The deleter locks the mutex, and a shared pointer that cannot be made calls it.
   lock.unlock();
   std::unique_ptr<Device> device;
   std::function<void(Device*)> release;
   try {
-    release = [ids, folder = folder_](Device* taken) {
+    release = [ids, folder = folder_, renewals](Device* taken) {
       delete taken;
-      give_back(ids, folder);
+      give_back(ids, folder, renewals);
     };
     device = std::make_unique<EmulatedDevice>(ids, kEmulated);
   } catch (...) {
-    give_back(ids, folder_);
+    give_back(ids, folder_, renewals);
     throw;
   }
   return {device.release(), std::move(release)};

@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "support/error_code.h"
 #include "support/failing_allocation.h"
+#include "support/sanitized.h"
 
 namespace poprt::device {
 namespace {
@@ -477,6 +478,45 @@ TEST_F(SharedDevices, AForkedChildDoesNotKeepThem) {
   kill_and_wait(other);
   kill_and_wait(child);
 }
+
+// A sanitizer's own threads do not survive fork().
+#if !POPRT_TEST_SANITIZED
+// A fork while another thread has the lock gives the child new pools. A device that the child
+// inherited must not become free there when the child releases it.
+TEST(DeviceManager, AForkedChildDoesNotFreeAnIdOfItsNewPools) {
+  const DeviceManager manager(16384);
+  auto inherited = manager.get_specific_device(0);
+  std::vector<std::shared_ptr<Device>> others;
+  for (int i = 0; i < 15; i++) others.push_back(manager.get_device(1024));
+  std::atomic<bool> end{false};
+  std::thread other([&] {  // a refusal counts the free devices with the lock
+    while (!end)
+      if (code_of([&] { manager.get_device(1024); }) != ErrorCode::unavailable) std::abort();
+  });
+  enum Answer : int { kRight, kWrong, kNoNewPools };
+  int answer = kNoNewPools;
+  for (int i = 0; i < 200 && answer == kNoNewPools; i++) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);  // ends a child that waits for ever
+      std::shared_ptr<Device> own;
+      if (code_of([&] { own = manager.get_specific_device(0); }) != ErrorCode::ok)
+        _exit(kNoNewPools);
+      inherited.reset();
+      const bool busy = code_of([&] { manager.get_specific_device(0); }) == ErrorCode::unavailable;
+      own.reset();
+      const bool free = code_of([&] { manager.get_specific_device(0); }) == ErrorCode::ok;
+      _exit(busy && free ? kRight : kWrong);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    answer = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  end = true;
+  other.join();
+  EXPECT_EQ(answer, kRight);
+}
+#endif
 
 TEST(RuntimeDir, RefusesFoldersOfOthers) {
   EXPECT_EQ(code_of([] { DeviceManager(ManagerConfig{1, "relative", {}}); }),
