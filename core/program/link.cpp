@@ -423,9 +423,9 @@ class Linker {
   void give_data(size_t variant, const std::vector<Interval>& weights) {
     const std::vector<Anchor>& inputs = variants_[variant].program->inputs;
     for (size_t i = 0; i < inputs.size(); i++) {
-      if (inputs[i].data == kNoData) continue;
       Anchor& to = p_.inputs[inputs_[variant][i]];
-      const uint64_t data = moved(weights, inputs[i].data, inputs[i].bytes());
+      const uint64_t data =
+          inputs[i].data == kNoData ? kNoData : moved(weights, inputs[i].data, inputs[i].bytes());
       if (share_ && has_input_[inputs_[variant][i]] && to.data != data)
         fail(ErrorCode::invalid_argument, "weights '{}' differ from shape to shape", to.name);
       to.data = data;

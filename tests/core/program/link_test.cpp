@@ -332,6 +332,12 @@ TEST(Link, DataOfInputsIsThatOfTheirVariant) {
             }).find("weights 'x' differ from shape to shape"),
             std::string::npos);
   EXPECT_EQ(error_text([&] { link_buckets(std::vector{a.variant(), same.variant()}); }), "");
+  const Model none(2, 1);
+  for (const auto& variants :
+       {std::vector{a.variant(), none.variant()}, std::vector{none.variant(), a.variant()}})
+    EXPECT_NE(
+        error_text([&] { link_buckets(variants); }).find("weights 'x' differ from shape to shape"),
+        std::string::npos);
 }
 
 // A decoder may have an input with a value that its encoder does not have.
@@ -351,10 +357,12 @@ TEST(Link, UnitedVariantsNeedNotHaveAllInputsWithData) {
     for (const Weight& w : linked.weights) w.fill(std::span(bytes).subspan(w.offset, w.bytes));
     EXPECT_EQ(bytes.at(table->data), std::byte(99));
   }
-  EXPECT_NE(error_text([&] {
-              link_united(std::vector{without.variant(), decoder.variant()});
-            }).find("weights 'table' differ from shape to shape"),
-            std::string::npos);
+  for (const auto& variants : {std::vector{without.variant(), decoder.variant()},
+                               std::vector{decoder.variant(), without.variant()}})
+    EXPECT_NE(error_text([&] {
+                link_united(variants);
+              }).find("weights 'table' differ from shape to shape"),
+              std::string::npos);
 }
 
 // A file may have changed since its program was read.
