@@ -141,11 +141,15 @@ void StreamQueue::complete() noexcept {
       filled_ = 0;
   }
   if (done.call) done.call(done.context, ErrorCode::ok);
+  if (is_disconnected()) flush();
 }
 
 void StreamQueue::invalidate_prefetched() noexcept {
-  const std::lock_guard lock(mutex_);
-  in_use_ = false;
+  {
+    const std::lock_guard lock(mutex_);
+    in_use_ = false;
+  }
+  if (is_disconnected()) flush();
 }
 
 void StreamQueue::interrupt() noexcept {

@@ -21,7 +21,9 @@ namespace poprt::runtime {
 
 // Called once for an element: with `ok`, on a thread of the session that transfers data, when the
 // element was consumed or filled, or with `cancelled` if it never will be, on the thread that
-// flushes or disconnects the queue or enqueues to a disconnected one. Must not block.
+// flushes or disconnects the queue or enqueues to a disconnected one. If the device is using the
+// memory of the element when the queue is disconnected, the thread that ends the transfer calls it.
+// Must not block.
 struct QueueCallback {
   void (*call)(void* context, ErrorCode code) noexcept = nullptr;
   void* context = nullptr;
@@ -53,8 +55,9 @@ class StreamQueue : public StreamCallback {
   // before the first element.
   void count_in(telemetry::Queue& record, std::shared_ptr<const void> owner);
 
-  // Returns all waiting elements with `cancelled`, except the memory that the device is using. Has
-  // no effect in a process that was forked while another thread of the parent used the queue.
+  // Returns all waiting elements with `cancelled`, except the memory that the device is using. If
+  // the queue is disconnected, the end of the transfer returns what is left of that element. Has no
+  // effect in a process that was forked while another thread of the parent used the queue.
   void flush() noexcept;
 
   // A queue with a timeout calls a function of the user, which may depend on the thread.

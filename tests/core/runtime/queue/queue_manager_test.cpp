@@ -417,6 +417,28 @@ TEST(StreamQueue, MatchesAListOfElements) {
       }
 }
 
+// The memory belongs to the device until the end of the transfer. An element of two transfers then
+// has a rest.
+TEST(QueueManager, ADisconnectionReturnsTheElementOfATransferInPlaceAtItsEnd) {
+  for (const bool completed : {false, true}) {
+    Fixture s(4);
+    std::vector<float> memory(8);
+    Answers answers;
+    ASSERT_TRUE(s.x.enqueue(memory.data(), 32, answers.callback()));
+    StreamCallback& device = s.x;
+    ASSERT_EQ(device.acquire(), memory.data());
+    s.queues.disconnect_all();
+    EXPECT_EQ(answers.ok + answers.cancelled, 0);
+    if (completed)
+      device.complete();
+    else
+      device.invalidate_prefetched();
+    EXPECT_EQ(answers.ok, 0);
+    EXPECT_EQ(answers.cancelled, 1);
+    EXPECT_EQ(s.x.counts().finished, 1u);
+  }
+}
+
 TEST(StreamQueue, AnElementNeedsMemory) {
   const program::Anchor anchor{"q", DType::u8, {4}};
   OutputStreamQueue queue(anchor, 2);
