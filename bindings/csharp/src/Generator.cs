@@ -218,7 +218,7 @@ namespace Poprt
             raw.add_bad_token(token);
         }
 
-        /// <summary>Starts the text. It waits until a slot is free. Since 1.0.</summary>
+        /// <summary>Starts the text. The call does not wait; the text waits until a slot is free. Since 1.0.</summary>
         /// <exception cref="PoprtException">InvalidArgument: the prompt is empty, the encoder has no input, or options
         /// exclude each other.</exception>
         /// <exception cref="PoprtException">OutOfRange: the prompt has as many tokens as a text may have, or the input

@@ -79,10 +79,10 @@ class Sequence:
         self._open().add_bad_token(token)
 
     def start(self) -> None:
-        """Starts the text. It waits until a slot is free. Raises InvalidArgumentError (the prompt is empty, the encoder
-        has no input, or options exclude each other); OutOfRangeError (the prompt has as many tokens as a text may
-        have, or the input of the encoder is too long); FailedPreconditionError (the sequence has started).
-        Since 1.0."""
+        """Starts the text. The call does not wait; the text waits until a slot is free. Raises InvalidArgumentError
+        (the prompt is empty, the encoder has no input, or options exclude each other); OutOfRangeError (the prompt
+        has as many tokens as a text may have, or the input of the encoder is too long); FailedPreconditionError (the
+        sequence has started). Since 1.0."""
         self._open().start()
 
     def next(self, timeout_ns: int) -> int:

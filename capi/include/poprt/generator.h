@@ -173,10 +173,10 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_add_stop_token(poprt_sequen
  * Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_add_bad_token(poprt_sequence* sequence,
                                                                    int64_t token);
-/* Starts the text. It waits until a slot is free. Errors: invalid_argument (the prompt is empty,
- * the encoder has no input, or options exclude each other); out_of_range (the prompt has as many
- * tokens as a text may have, or the input of the encoder is too long); failed_precondition (the
- * sequence has started). Since 1.0. */
+/* Starts the text. The call does not wait; the text waits until a slot is free. Errors:
+ * invalid_argument (the prompt is empty, the encoder has no input, or options exclude each other);
+ * out_of_range (the prompt has as many tokens as a text may have, or the input of the encoder is
+ * too long); failed_precondition (the sequence has started). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_start(poprt_sequence* sequence);
 /* The next token, for which the call waits; -1 at the end of the text. If a run of the device has
  * failed, the call after the last token fails with its error. A negative `timeout_ns` means no

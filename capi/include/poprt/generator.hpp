@@ -67,10 +67,10 @@ class Sequence {
   void addBadToken(int64_t token) {
     detail::check(poprt_sequence_add_bad_token(handle_.get(), token));
   }
-  // Starts the text. It waits until a slot is free. Throws invalid_argument (the prompt is empty,
-  // the encoder has no input, or options exclude each other); out_of_range (the prompt has as many
-  // tokens as a text may have, or the input of the encoder is too long); failed_precondition (the
-  // sequence has started). Since 1.0.
+  // Starts the text. The call does not wait; the text waits until a slot is free. Throws
+  // invalid_argument (the prompt is empty, the encoder has no input, or options exclude each
+  // other); out_of_range (the prompt has as many tokens as a text may have, or the input of the
+  // encoder is too long); failed_precondition (the sequence has started). Since 1.0.
   void start() { detail::check(poprt_sequence_start(handle_.get())); }
   // The next token, for which the call waits; -1 at the end of the text. If a run of the device has
   // failed, the call after the last token fails with its error. Throws deadline_exceeded (there is

@@ -154,7 +154,7 @@ public final class Sequence implements AutoCloseable {
   }
 
   /**
-   * Starts the text. It waits until a slot is free.
+   * Starts the text. The call does not wait; the text waits until a slot is free.
    *
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the prompt is empty, the
    *     encoder has no input, or options exclude each other
