@@ -61,7 +61,9 @@ typedef struct poprt_device_request {
 
 /* Managers do not own devices: managers with the same `shared` have the same ones. `options` may be
  * null. Thread-safe. Errors: invalid_argument (count outside 1..1048576, POPRT_DEVICES is not such
- * a number). Since 0.1. */
+ * a number, an ill-formed list of visible devices, `shared` is not an absolute path),
+ * permission_denied (the folder of shared devices cannot be made or belongs to another user).
+ * Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_device_manager_create(
     const poprt_device_manager_options* options, poprt_device_manager** out_manager);
 
@@ -72,18 +74,21 @@ POPRT_API size_t poprt_device_manager_device_count(const poprt_device_manager* m
 POPRT_API int64_t poprt_device_manager_device_id(const poprt_device_manager* manager, size_t index);
 
 /* Acquires a free device of `num_ipus` IPUs without waiting. Errors: unavailable (all are busy),
- * invalid_argument, not_found (fewer are visible). Since 0.1. */
+ * invalid_argument, not_found (fewer are visible), permission_denied (the locks of shared devices
+ * cannot be opened). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_device_manager_get_device(
     const poprt_device_manager* manager, int64_t num_ipus, poprt_device** out_device);
 
-/* Acquires the device with that id without waiting. Errors: not_found, unavailable. Since 0.1. */
+/* Acquires the device with that id without waiting. Errors: not_found, unavailable,
+ * permission_denied (the locks of shared devices cannot be opened). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_device_manager_get_specific_device(
     const poprt_device_manager* manager, int64_t id, poprt_device** out_device);
 
 /* Acquires a device that meets `request` (null: any device) and, if `executable` is not null,
  * suits it. `id` is the device's id, or -1 for any. Waits as `request` specifies. Errors:
  * not_found (no visible device can ever meet the request), unavailable (the suitable devices are
- * busy), invalid_argument. Since 0.1. */
+ * busy), invalid_argument, permission_denied (the locks of shared devices cannot be opened).
+ * Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_device_manager_acquire(
     const poprt_device_manager* manager, const poprt_device_request* request,
     const poprt_executable* executable, int64_t id, poprt_device** out_device);

@@ -78,7 +78,8 @@ typedef struct poprt_generator_options {
  * not_found, data_loss (a damaged file), unimplemented (an operator, or inputs and outputs without
  * a known meaning; the message names them), invalid_argument (options, or sizes that differ from
  * those of a PopEF file), failed_precondition (a PopEF file that is not for a generator),
- * unavailable (no free device), resource_exhausted. Since 1.0. */
+ * unavailable (no free device), resource_exhausted, permission_denied (a file cannot be opened, or
+ * the folder or the locks of shared devices). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_generator_create(const char* path,
                                                              const poprt_generator_options* options,
                                                              poprt_generator** out_generator);

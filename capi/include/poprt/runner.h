@@ -194,7 +194,8 @@ typedef struct poprt_runner_options {
  * Errors: unavailable (no free device), not_found (no such replica, input, output or suitable
  * device), failed_precondition (the executable needs a kernel that this version lacks, the options
  * do not suit it, or the device is in use by another runner), invalid_argument (options), data_loss
- * (a damaged file, with `verify`), resource_exhausted (memory, threads). Since 0.1. */
+ * (a damaged file, with `verify`), resource_exhausted (memory, threads), permission_denied (the
+ * folder or the locks of shared devices). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_create(const poprt_executable* executable,
                                                           const poprt_runner_options* options,
                                                           poprt_runner** out_runner);

@@ -83,7 +83,8 @@ typedef struct poprt_session_options {
 
 /* `options` may be null. Errors: unavailable (no free device), not_found (no suitable device
  * exists), failed_precondition (another session uses the device exclusively; the device does not
- * suit the executable; a kernel is missing), invalid_argument, resource_exhausted. Since 0.1. */
+ * suit the executable; a kernel is missing), invalid_argument, resource_exhausted,
+ * permission_denied (the folder or the locks of shared devices). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_create(const poprt_executable* executable,
                                                            const poprt_session_options* options,
                                                            poprt_session** out_session);
