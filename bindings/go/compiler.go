@@ -41,9 +41,11 @@ type CompileOptions struct {
 	NoVerify bool
 	// Passes to run after the default ones, of [ListPasses]. Since 0.1.
 	Passes []string
-	// Passes to leave out, of [ListPasses]. Since 0.1.
+	// Passes to leave out, of [ListPasses]. They also do not run in the compilation and if they are given as passes to
+	// run. Since 0.1.
 	SkipPasses []string
-	// The largest constant that constant folding makes, in bytes. 0: no limit. Since 0.1.
+	// The largest constant that constant folding makes, in bytes. All constants together have a limit in any case. 0:
+	// only that limit. Since 0.1.
 	MaxTensorSize int64
 	// The passes stop after this number of rewrites. A bisection of the limit finds the rewrite that makes a result
 	// wrong. 0: no limit. Since 0.1.

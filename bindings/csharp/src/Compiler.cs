@@ -78,10 +78,12 @@ namespace Poprt
         /// <summary>Passes to run after the default ones, of <see cref="Compiler.ListPasses"/>. Since 0.1.</summary>
         public IList<string> Passes { get; } = new List<string>();
 
-        /// <summary>Passes to leave out, of <see cref="Compiler.ListPasses"/>. Since 0.1.</summary>
+        /// <summary>Passes to leave out, of <see cref="Compiler.ListPasses"/>. They also do not run in the compilation
+        /// and if they are given as passes to run. Since 0.1.</summary>
         public IList<string> SkipPasses { get; } = new List<string>();
 
-        /// <summary>The largest constant that constant folding makes, in bytes. 0: no limit. Since 0.1.</summary>
+        /// <summary>The largest constant that constant folding makes, in bytes. All constants together have a limit in
+        /// any case. 0: only that limit. Since 0.1.</summary>
         public long MaxTensorSize { get; set; }
 
         /// <summary>The passes stop after this number of rewrites. A bisection of the limit finds the rewrite that

@@ -102,11 +102,13 @@ class CompilerOptions(Config):
     precision: Optional[str] = ""
     #: Passes to run after the default ones, of ``list_passes()``. Since 0.1.
     passes: list[str] = []
-    #: Passes to leave out, of ``list_passes()``. Since 0.1.
+    #: Passes to leave out, of ``list_passes()``. They also do not run in the compilation and if they are given as
+    #: passes to run. Since 0.1.
     skip_passes: list[str] = []
     #: Whether to verify the graph after each pass. Since 0.1.
     verify: bool = True
-    #: The largest constant that constant folding makes, in bytes. 0: no limit. Since 0.1.
+    #: The largest constant that constant folding makes, in bytes. All constants together have a limit in any case. 0:
+    #: only that limit. Since 0.1.
     max_tensor_size: int = 0
     #: The passes stop after this number of rewrites. A bisection of the limit finds the rewrite that makes a result
     #: wrong. 0: no limit. Since 0.1.

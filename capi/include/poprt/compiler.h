@@ -106,10 +106,12 @@ typedef struct poprt_compile_options {
   /* Passes to run after the default ones, of poprt_compiler_list_passes. Since 0.1. */
   const char* const* passes;
   size_t pass_count;
-  /* Passes to leave out, of poprt_compiler_list_passes. Since 0.1. */
+  /* Passes to leave out, of poprt_compiler_list_passes. They also do not run in the compilation and
+   * if they are given as passes to run. Since 0.1. */
   const char* const* skip_passes;
   size_t skip_pass_count;
-  /* The largest constant that constant folding makes, in bytes. 0: no limit. Since 0.1. */
+  /* The largest constant that constant folding makes, in bytes. All constants together have a limit
+   * in any case. 0: only that limit. Since 0.1. */
   int64_t max_tensor_size;
   /* The passes stop after this number of rewrites. A bisection of the limit finds the rewrite that
    * makes a result wrong. 0: no limit. Since 0.1. */

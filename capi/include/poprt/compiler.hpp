@@ -62,11 +62,13 @@ struct CompilerOptions {
   Precision precision = Precision::keep;
   // Passes to run after the default ones, of listPasses(). Since 0.1.
   std::vector<std::string> passes;
-  // Passes to leave out, of listPasses(). Since 0.1.
+  // Passes to leave out, of listPasses(). They also do not run in the compilation and if they are
+  // given as passes to run. Since 0.1.
   std::vector<std::string> skipPasses;
   // Whether to verify the graph after each pass. Since 0.1.
   bool verify = true;
-  // The largest constant that constant folding makes, in bytes. 0: no limit. Since 0.1.
+  // The largest constant that constant folding makes, in bytes. All constants together have a limit
+  // in any case. 0: only that limit. Since 0.1.
   int64_t maxTensorSize = 0;
   // The passes stop after this number of rewrites. A bisection of the limit finds the rewrite that
   // makes a result wrong. 0: no limit. Since 0.1.

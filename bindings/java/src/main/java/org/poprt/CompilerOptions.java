@@ -144,9 +144,10 @@ public final class CompilerOptions {
   }
 
   /**
-   * The largest constant that constant folding makes, in bytes.
+   * The largest constant that constant folding makes, in bytes. All constants together have a limit
+   * in any case.
    *
-   * @param value 0, the default: no limit
+   * @param value 0, the default: only that limit
    * @return this
    * @since 0.1
    */
