@@ -25,7 +25,8 @@
 
 namespace poprt::program {
 
-// The name of the input that share_weights() adds. No input of a model may have this name.
+// The name of the input that share_weights() adds. No input of a model whose shapes are compiled
+// on demand may have this name.
 inline constexpr std::string_view kSharedWeights = "poprt.shared";
 
 // The places of weight forms in a program's weights.

@@ -133,6 +133,16 @@ class OnDemand : public testing::Test {
   fs::path folder_;
 };
 
+// Programs after the first read its weights through an input of this name.
+TEST_F(OnDemand, TheNameOfSharedWeightsIsReserved) {
+  const std::string model =
+      onnx({{"Relu", {"poprt.shared"}, "y"}}, {{"poprt.shared", 1, {-1}}}, {{"y", 1, {-1}}});
+  load(write(model), options(), "invalid_argument: the name 'poprt.shared' is reserved");
+  const Runner fixed = fixed_runner(model, "poprt.shared", {2});
+  std::vector<float> x = {-1, 2};
+  EXPECT_EQ(run(fixed.get(), {2}, x).size(), 8u);
+}
+
 TEST_F(OnDemand, AnOnnxFileWithOpenSizesRunsAnyShape) {
   const Executable executable = load(write(kProduct));
   const poprt_anchor* x = poprt_executable_input(executable.get(), 0);

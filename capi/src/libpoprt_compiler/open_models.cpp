@@ -56,6 +56,8 @@ void* open_model(const poprt_compile_options* o, const poprt_library_source* sou
     const compiler::DriverOptions options = make_options(*o, *source);
     *out_complete = 1;
     if (const auto open = compiler::open_model(*opened->graph, options)) {
+      if (std::ranges::count(opened->graph->inputs(), program::kSharedWeights, &ir::Value::name))
+        fail(ErrorCode::invalid_argument, "the name '{}' is reserved", program::kSharedWeights);
       opened->note = program::note_of_open_shapes(open->shapes);
       *out_complete = open->complete ? 1 : 0;
       write(*description, opened->note + "\n");
