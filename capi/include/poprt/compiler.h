@@ -223,8 +223,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_file(
  * PopEF file, only custom_library_so_paths acts, and a warning in the log names the other options
  * that only a compilation uses. If `shapes` is on_demand, the source in the file (embed_source) is
  * compiled at other shapes with the options that the file records. Of the given options,
- * cache_path, load, custom_library_so_paths and the callbacks progress and stop then act, and those
- * that affect the program are refused (invalid_argument). The cache is cache_path, else
+ * cache_path, load, custom_library_so_paths and the callbacks progress and stop then act, and the
+ * others that only a compilation uses are refused (invalid_argument). The cache is cache_path, else
  * POPXL_CACHE_DIR or POPART_CACHE_DIR, else $XDG_CACHE_HOME/poprt (~/.cache/poprt). Errors: as
  * poprt_executable_open, poprt_compiler_create and poprt_compiler_compile_file; failed_precondition
  * if a PopEF file without a source, of several shapes, or calibrated with a file of data should be

@@ -72,7 +72,7 @@ std::vector<std::string> program_options(const poprt_compile_options& given) {
 }
 
 void refuse_other_options(const poprt_compile_options& given, const std::string& path) {
-  const std::vector<std::string> names = program_options(given);
+  const std::vector<std::string> names = options_of_compilation(given);
   if (!names.empty())
     fail(ErrorCode::invalid_argument,
          "option '{}' cannot be given for '{}': its embedded source is compiled at other shapes "

@@ -26,7 +26,7 @@ std::vector<std::string> options_of_compilation(const poprt_compile_options& giv
 class OptionsOfFile {
  public:
   // `given` has the options for the cache, callbacks and the way files are read. Throws
-  // invalid_argument if it has options that affect the program, and failed_precondition if the
+  // invalid_argument if it has one of options_of_compilation(), and failed_precondition if the
   // recorded options concern several models or shapes, files of the computer that compiled it, or
   // another version.
   OptionsOfFile(const runtime::Model& model, const poprt_compile_options& given,
