@@ -763,7 +763,9 @@ std::string logged(const std::string& text, const Args&... args) {
 
 TEST(DocumentedNames, FieldsOfMessagesAreFormatted) {
   EXPECT_EQ(logged("{:5}|{:<5}|{:>5}|{:*<4}|{:^4}", 1, 2, 3, "x", "y"),
-            "    1|2    |    3|x***|   y");
+            "    1|2    |    3|x***| y  ");
+  EXPECT_EQ(logged("{:^5}|{:*^6}|{:^1}|{:^+7.1f}|{:^06}", 1, "ab", "abc", 1.25, -3),
+            "  1  |**ab**|abc| +1.2  |-00003");
   EXPECT_EQ(logged("{:+}|{:-}|{:+}|{:+d}|{:>+5}", 3, 3, -3, 4, 5), "+3|3|-3|+4|   +5");
   EXPECT_EQ(logged("{:x}|{:X}|{:#x}|{:o}|{:#o}|{:d}", 255, 255, 255, 8, 8, 7),
             "ff|FF|0xff|10|010|7");

@@ -18,12 +18,14 @@ namespace logging {
 namespace impl {
 
 // Sets the stream to a specification of the form
-// [[fill]align][sign][#][0][width][.precision][type]. Alignment ^ is the same as >, because streams
-// cannot centre.
-inline void specify(std::ostream& stream, const std::string& spec) {
+// [[fill]align][sign][#][0][width][.precision][type]. Returns true for alignment ^, which a stream
+// does not have: the caller pads the value.
+inline bool specify(std::ostream& stream, const std::string& spec) {
   std::size_t at = 0;
+  bool centred = false;
   const auto aligns = [](char c) { return c == '<' || c == '>' || c == '^'; };
   const auto align = [&](char c) {
+    centred = c == '^';
     stream.setf(c == '<' ? std::ios::left : std::ios::right, std::ios::adjustfield);
   };
   if (spec.size() > 1 && aligns(spec[1])) {
@@ -43,6 +45,7 @@ inline void specify(std::ostream& stream, const std::string& spec) {
   }
   if (at < spec.size() && spec[at] == '0') {
     stream << std::setfill('0') << std::internal;
+    centred = false;
     at++;
   }
   const auto number = [&] {
@@ -64,6 +67,7 @@ inline void specify(std::ostream& stream, const std::string& spec) {
   if (type == 'X' || type == 'E') stream << std::uppercase;
   if (at != spec.size() || (type && std::string("xXoeEfFgGds").find(type) == std::string::npos))
     throw std::invalid_argument("'{:" + spec + "}' is not a format of log messages");
+  return centred;
 }
 
 // An argument of a message: anything that a stream accepts.
@@ -107,9 +111,14 @@ inline std::string format(const std::string& text, const Argument* arguments, st
       throw std::invalid_argument("the log message '" + text + "' has more fields than arguments");
     std::ostringstream stream;
     stream << std::boolalpha;
-    if (colon != std::string::npos) specify(stream, field.substr(colon + 1));
+    const bool centred = colon != std::string::npos && specify(stream, field.substr(colon + 1));
+    const std::size_t width = centred ? static_cast<std::size_t>(stream.width(0)) : 0;
     arguments[index].print(stream);
-    result += stream.str();
+    const std::string value = stream.str();
+    const std::size_t padding = value.size() < width ? width - value.size() : 0;
+    result.append(padding / 2, stream.fill());
+    result += value;
+    result.append(padding - padding / 2, stream.fill());
     i = end;
   }
   return result;
