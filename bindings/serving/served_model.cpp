@@ -33,6 +33,8 @@ constexpr std::array<std::pair<poprt_dtype, const char*>, 13> kDatatypes = {{
 
 // The blob that describes several models or shapes (core/runtime/session/variants.h).
 constexpr const char* kVariantsBlob = "poprt.branches";
+// The input of such an executable that selects one of them (core/program/link.h).
+constexpr const char* kVariantInputs[] = {"index", "poprt.bucket"};
 // The blob of a generator (core/compiler/generation.h).
 constexpr const char* kGenerationBlob = "poprt.generation";
 // The blob with the ONNX model (core/runtime/session/model_source.h).
@@ -72,6 +74,17 @@ std::string opaque_blob(const poprt_executable* executable, std::string_view nam
     return {static_cast<const char*>(poprt_popef_payload_data(mapped)),
             poprt_popef_payload_size(mapped)};
   }
+  return {};
+}
+
+// The blob kVariantsBlob, or "". An executable without an input that selects a variant has none.
+// The library would make a PopEF copy of one that was compiled in memory, which is not possible for
+// types that PopEF does not have.
+std::string variants_of(const poprt_executable* executable) {
+  for (size_t i = 0; i < poprt_executable_input_count(executable); i++)
+    if (std::ranges::count(kVariantInputs, std::string_view(poprt_anchor_name(
+                                               poprt_executable_input(executable, i)))))
+      return opaque_blob(executable, kVariantsBlob);
   return {};
 }
 
@@ -313,8 +326,7 @@ void ServedModel::describe(const std::vector<std::pair<std::string, std::string>
   const Runner runner(made);
   const Json dimensions = dimensions_of(made);
   const bool on_demand = dimensions.at("on_demand").get<bool>();
-  const std::string variants =
-      on_demand ? std::string() : opaque_blob(executable_.get(), kVariantsBlob);
+  const std::string variants = on_demand ? std::string() : variants_of(executable_.get());
   if (!variants.empty()) {
     const Json json = Json::parse(variants, nullptr, false);
     kind_ = json.is_object() && json.value("kind", "") == "graphs" ? Kind::graphs : Kind::shapes;

@@ -2,7 +2,7 @@
 
 import struct
 
-F32, S32, S64, BOOL, F16 = 1, 6, 7, 9, 10
+F32, S32, S64, BOOL, F16, BF16 = 1, 6, 7, 9, 10, 16
 
 
 def varint(value):

@@ -483,6 +483,27 @@ class Repository(ServeTest):
         with serving(folder, "--compile") as (port, _, _):
             self.assertEqual(call(port, "/v2/models/relu/infer", request)[1]["outputs"][0]["data"], [0, 0, 0, 1, 2, 3])
 
+    def test_models_of_16_bits_are_compiled_and_served(self):
+        """PopEF, and so the cache of executables, has no type for BF16."""
+        folder = os.path.join(self.folder, "half")
+        types = {"FP16": onnx_writer.F16, "BF16": onnx_writer.BF16}
+        os.makedirs(folder)
+        for name, dtype in types.items():
+            for sizes, rows in (("fixed", 2), ("open", "N")):
+                x, y = (onnx_writer.value(tensor, dtype, [rows, 3]) for tensor in "xy")
+                with open(os.path.join(folder, f"{sizes}_{name}.onnx"), "wb") as file:
+                    file.write(onnx_writer.model([onnx_writer.node("Relu", ["x"], ["y"])], [x], [y]))
+        os.environ["POPART_CACHE_DIR"] = os.path.join(self.folder, "cache")
+        self.addCleanup(os.environ.pop, "POPART_CACHE_DIR")
+        with serving(folder, "--compile") as (port, _, _):
+            index = {m["name"]: (m["state"], m.get("reason", "")) for m in call(port, "/v2/repository/index", {})[1]}
+            self.assertEqual(set(index.values()), {("READY", "")}, index)
+            for model_name in index:
+                name = model_name.split("_")[1]
+                request = {"inputs": [{"name": "x", "shape": [2, 3], "datatype": name, "data": [-2, -1, 0, 1, 2.5, 3]}]}
+                (output,) = call(port, f"/v2/models/{model_name}/infer", request)[1]["outputs"]
+                self.assertEqual((output["datatype"], output["data"]), (name, [0, 0, 0, 1, 2.5, 3]), model_name)
+
     def test_a_model_of_an_unsupported_operator_is_not_ready(self):
         folder = os.path.join(self.folder, "strange")
         os.makedirs(folder)
