@@ -16,7 +16,9 @@ Session::OverlappedTransfers::OverlappedTransfers(Session& session) : session_(s
 }
 
 bool Session::OverlappedTransfers::possible() const noexcept {
-  const auto allows = [](const Stream& s) { return !is_called(s) || s.callback->any_thread(); };
+  const auto allows = [](const Stream& s) {
+    return !is_called(s) || (s.callback->any_thread() && !s.kept);
+  };
   return std::ranges::all_of(session_.inputs_, allows) &&
          std::ranges::all_of(session_.outputs_, allows);
 }
@@ -102,7 +104,8 @@ void Session::OverlappedTransfers::interrupt() noexcept {
 }
 
 // Returns false if there is nothing to overlap, if the model has replicas, if a callback requires
-// the thread that runs, or in a forked child, which does not have the threads.
+// the thread that runs, if an input keeps its last value, or in a forked child, which does not have
+// the threads.
 bool Session::run_overlapped(uint64_t iterations) {
   if (!model_->overlap_io || iterations < kOverlapped || model_->replication_factor != 1)
     return false;

@@ -178,6 +178,15 @@ void Session::connect() {
   mark(p.load, Flow::load);
   mark(p.main, Flow::main);
   mark(p.save, Flow::save);
+  const popef::ProgramFlow& flow = metadata.programFlow();
+  const std::array programs = {&flow.load(), &flow.main(), &flow.save()};  // by flow
+  for (Stream& s : inputs_) {
+    if (!s.metadata || s.metadata->programs().empty() || !s.data.empty()) continue;
+    for (size_t f = 0; f < programs.size(); f++)
+      s.kept |= s.used[f] && !std::ranges::all_of(*programs[f], [&](uint32_t program) {
+                  return s.metadata->usedBy({program});
+                });
+  }
   input_pointers_.resize(inputs_.size());
   output_pointers_.resize(outputs_.size());
 }
@@ -547,7 +556,7 @@ void Session::fail_transfer(const Stream& s, std::string_view did) const {
 // Returns the memory for the next transfer of a stream with a callback: memory of the callback, or
 // that of the stream, to which the data of an input is copied.
 void* Session::begin_transfer(Stream& s, bool is_input) {
-  void* const memory = s.prefetched ? nullptr : s.callback->acquire();
+  void* const memory = s.prefetched || s.kept ? nullptr : s.callback->acquire();
   s.in_place = memory != nullptr;
   if (memory) return memory;
   if (!s.memory.data()) s.memory = TensorMemory(s.bytes);
@@ -614,7 +623,7 @@ void Session::run_once(Flow flow, bool first_replica, bool last_replica) {
   if (flow != Flow::main) return;
   if (counts) counts->completed(Telemetry::Clock::now() - begin);
   for (Stream& s : inputs_)
-    if (s.served && s.callback && s.memory.data() && (last_replica || s.per_replica))
+    if (s.served && s.callback && s.memory.data() && !s.kept && (last_replica || s.per_replica))
       s.prefetched = s.callback->prefetch(s.memory.data()) == StreamCallback::Result::success;
 }
 

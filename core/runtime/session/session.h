@@ -135,11 +135,11 @@ class Session final : private device::Occupant {
 
   // These functions block. Run main programs after load programs; they transfer every stream
   // deviceIterations times for each replica. If the model was compiled with I/O tiles, without
-  // replicas and for at least kOverlapped iterations, and its callbacks are queues without
-  // timeouts, then other threads fetch the inputs of the next transfer and store the outputs of the
-  // previous one during a computation; transfers are copied then. Throw cancelled (stopped, or a
-  // callback had no data), failed_precondition (unconnected anchors, not loaded), and the errors of
-  // operators.
+  // replicas and for at least kOverlapped iterations, its callbacks are queues without timeouts,
+  // and no input keeps its value for a program that does not transfer it (run_programs()), then
+  // other threads fetch the inputs of the next transfer and store the outputs of the previous one
+  // during a computation; transfers are copied then. Throw cancelled (stopped, or a callback had no
+  // data), failed_precondition (unconnected anchors, not loaded), and the errors of operators.
   void run_load_programs();
   void run_main_programs();
   void run_save_programs();
@@ -205,6 +205,9 @@ class Session final : private device::Occupant {
     bool mask = false;           // whether it marks real places: all of them without a callback
     std::array<bool, 3> used{};  // by flow
     bool served = false;  // whether a program of this run uses it, so that its callback serves it
+    // For an input: whether a program of its flows has no transfer of it and reads its last value,
+    // which must then be in `memory`.
+    bool kept = false;
     const Stream* weights = nullptr;  // for an output: the input whose value it returns
     std::shared_ptr<StreamCallback> callback;
     std::span<const std::byte> data;  // for an input with data; `next` then counts its values

@@ -103,6 +103,17 @@ TEST(OverlappedTransfers, RunsGiveTheResultsOfRunsWithoutOverlap) {
     }
 }
 
+TEST(OverlappedTransfers, AnInputKeepsItsLastValueForAnotherProgram) {
+  const std::shared_ptr<Model> model = compiled(3, 32);
+  model->metadata.programFlow().setMain({1, 5});
+  for (popef::Anchor& a : model->metadata.anchors()) a.setPrograms({a.name() == "x" ? 1u : 5u});
+  Session session(model, session_on(std::make_shared<FunctionDevice>(add_one(4))));
+  const Connected at(session);
+  session.run_programs(std::vector<uint32_t>{1, 5});
+  session.run_programs(std::vector<uint32_t>{5});
+  EXPECT_EQ(at.y->taken, (std::vector<float>{1, 2, 3, 3, 3, 3}));
+}
+
 TEST(OverlappedTransfers, TheNextBatchIsFetchedAndTheLastTakenWhileOneComputes) {
   Gate begun, fetched, taken;
   std::atomic<int> runs{0};

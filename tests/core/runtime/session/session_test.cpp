@@ -440,6 +440,34 @@ TEST(Session, ProgramsOfOneFlowAreOneRunThatServesTheirAnchors) {
   EXPECT_STREQ(e.what(), "there is no program 3; programs are 0, 1, 2, 5, 9");
 }
 
+// The memory of an element is not valid after its callback, and a handler may prefetch the next
+// value.
+TEST(Session, AnInputKeepsItsLastValueHoweverItWasTransferred) {
+  CopyModel copy(4);
+  popef::Metadata m = make_metadata("m", copy.b.program());
+  m.programFlow().setMain({1, 5});
+  for (popef::Anchor& a : m.anchors()) a.setPrograms({a.name() == "x" ? 1u : 5u});
+  Session queued(make_model("m", copy.image(), {}, {}, m));
+  QueueManager& queues = queued.create_queue_manager(4);
+  std::vector<float> x(4, 3), y(4), again(4), c(8);
+  queues.input_queue("x").enqueue(x.data(), 16);
+  queues.output_queue("y").enqueue(y.data(), 16);
+  queues.output_queue("c").enqueue(c.data(), 32);
+  queued.run_programs(std::vector<uint32_t>{1, 5});
+  EXPECT_EQ(y, x);
+  std::ranges::fill(x, -1);
+  queues.output_queue("y").enqueue(again.data(), 16);
+  queued.run_programs(std::vector<uint32_t>{5});
+  EXPECT_EQ(again, y);
+
+  Session handled(make_model("m", copy.image(), {}, {}, m));
+  const ConnectedSession at(handled, 4);
+  at.x->may_prefetch = true;
+  handled.run_programs(std::vector<uint32_t>{1, 5});
+  handled.run_programs(std::vector<uint32_t>{5});
+  EXPECT_EQ(at.y->taken, (std::vector<float>{1, 1}));
+}
+
 TEST(Session, ProgramsOfTheMapHaveNoEffectWithoutAFlow) {
   CopyModel copy(4);
   Session session(copy_model(copy));  // 0 is load and 2 is save, of which there are none
