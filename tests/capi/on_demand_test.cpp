@@ -747,6 +747,11 @@ TEST_F(OnDemandPopef, OptionsThatTheFileRecordsCannotBeGiven) {
   o = on_demand();
   o.no_verify = 1;
   EXPECT_EQ(refused(popef, o).substr(0, 36), "invalid_argument: option 'no_verify'");
+  o = on_demand();
+  const poprt_option opset{"lowest_opset", "1"};
+  o.options = &opset;
+  o.option_count = 1;
+  EXPECT_EQ(refused(popef, o).substr(0, 39), "invalid_argument: option 'lowest_opset'");
 }
 
 TEST_F(OnDemandPopef, TheRecordedOptionsAreUsed) {
