@@ -51,6 +51,9 @@ Parameters parameters_of(const nlohmann::json& config, const BackendState& backe
                                    "synchronous_execution, devices, max_shapes, max_shape_mib, "
                                    "warm_up, "
                                    "compile.OPTION");
+  if (parameters.timeout_ns != 0 && parameters.synchronous_execution)
+    log(TRITONSERVER_LOG_WARN,
+        "parameter 'timeout_ns' has no effect, because synchronous_execution is 1");
   return parameters;
 }
 

@@ -100,6 +100,23 @@ TEST(TritonConfig, ParametersAreChecked) {
             std::string::npos);
 }
 
+// A configuration that was written for both modes still loads.
+TEST(TritonConfig, ATimeoutWithoutEffectIsLogged) {
+  const std::string warning =
+      "parameter 'timeout_ns' has no effect, because synchronous_execution is 1";
+  for (const char* synchronous : {"1", "0"}) {
+    Json config = parameter("synchronous_execution", synchronous);
+    config["parameters"]["timeout_ns"] = {{"string_value", "500000"}};
+    Served served("digits8.popef", config);
+    host::take_log();
+    EXPECT_EQ(served.load(), "");
+    EXPECT_EQ(host::take_log().find(warning) != std::string::npos, synchronous == std::string("1"));
+  }
+  Served served("digits8.popef", parameter("timeout_ns", "500000"));
+  EXPECT_EQ(served.load(), "");
+  EXPECT_NE(host::take_log().find(warning), std::string::npos) << "1 is the default";
+}
+
 TEST(TritonModel, NamesOfTheMapReplaceAnchors) {
   Served served("digits8.popef");
   std::ofstream(served.folder() / "name_map.json") << R"({"image": "input_0"})";
