@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"regexp"
 	"strings"
 	"syscall"
 
@@ -108,22 +107,88 @@ func check(err uintptr) error {
 	return &Error{Code(code), spellOptions(message), PopEFError(popef)}
 }
 
-var option = regexp.MustCompile("`[a-z0-9_]+`")
+// <options:names> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 
-// spellOptions replaces the library's name `batch_size` by BatchSize. The field of the option `input_shape` is
-// InputShapes.
-func spellOptions(message string) string {
-	message = strings.ReplaceAll(message, "`input_shape`", "`input_shapes`")
-	return option.ReplaceAllStringFunc(message, func(name string) string {
-		words := strings.Split(strings.Trim(name, "`"), "_")
-		for i, w := range words {
-			if w != "" {
-				words[i] = strings.ToUpper(w[:1]) + w[1:]
-			}
-		}
-		return strings.Join(words, "")
-	})
-}
+var spelled = strings.NewReplacer(
+	"`after_pass`", "AfterPass",
+	"`allow_links`", "AllowLinks",
+	"`at_once`", "AtOnce",
+	"`auto_reset`", "AutoReset",
+	"`batch_axis`", "BatchAxis",
+	"`batch_size`", "BatchSize",
+	"`batch_size_timeout`", "BatchSizeTimeout",
+	"`batch_size_timeout_ns`", "BatchSizeTimeout",
+	"`batching_dim`", "BatchingDim",
+	"`cache_path`", "CachePath",
+	"`compile_batch_size`", "CompileBatchSize",
+	"`convert_version`", "ConvertVersion",
+	"`data_parallel_timeout`", "DataParallelTimeout",
+	"`data_parallel_timeout_ns`", "DataParallelTimeout",
+	"`deferred`", "Deferred",
+	"`device`", "Device",
+	"`device_wait_sleep`", "DeviceWaitSleep",
+	"`device_wait_sleep_ns`", "DeviceWaitSleep",
+	"`device_wait_timeout`", "DeviceWaitTimeout",
+	"`device_wait_timeout_ns`", "DeviceWaitTimeout",
+	"`dynamic_group`", "DynamicGroup",
+	"`dynamic_input_name`", "DynamicInput",
+	"`embed_source`", "EmbedSource",
+	"`enable_engine_caching`", "EnableEngineCaching",
+	"`exclusive`", "Exclusive",
+	"`faults`", "Faults",
+	"`flush_on_waiting_outputs`", "FlushOnWaitingOutputs",
+	"`frozen_inputs`", "FrozenInputs",
+	"`input_lengths`", "InputLengths",
+	"`input_shape`", "InputShapes",
+	"`input_shapes`", "InputShapes",
+	"`is_batch_size_timeout_enabled`", "IsBatchSizeTimeoutEnabled",
+	"`load`", "Load",
+	"`max_padding`", "MaxPadding",
+	"`max_shape_memory`", "MaxShapeMemory",
+	"`max_shapes`", "MaxShapes",
+	"`max_tensor_size`", "MaxTensorSize",
+	"`max_valid_num`", "MaxValidNum",
+	"`no_validate_io_params`", "NoValidateIOParams",
+	"`no_verify`", "NoVerify",
+	"`opaque_blobs`", "OpaqueBlobs",
+	"`options`", "Options",
+	"`outputs`", "Outputs",
+	"`overlap_io`", "OverlapIO",
+	"`passes`", "Passes",
+	"`precision`", "Precision",
+	"`predicate`", "UserAnchors",
+	"`profile`", "Profile",
+	"`progress`", "Progress",
+	"`queue_depth`", "QueueDepth",
+	"`replica_devices`", "ReplicaDevices",
+	"`replication_factor`", "ReplicationFactor",
+	"`request_tracepoints_buffer_size`", "RequestTracepointsBufferSize",
+	"`rewrite_limit`", "RewriteLimit",
+	"`ring_buffer_size_multiplier`", "RingBufferSizeMultiplier",
+	"`shape_sets`", "ShapeSets",
+	"`shapes`", "Shapes",
+	"`shared_devices`", "SharedDevices",
+	"`skip_passes`", "SkipPasses",
+	"`stop_after`", "StopAfter",
+	"`strict`", "Strict",
+	"`telemetry`", "Telemetry",
+	"`threads`", "Threads",
+	"`timeout`", "Timeout",
+	"`timeout_ns`", "Timeout",
+	"`use_batching_dim`", "UseBatchingDim",
+	"`use_replica`", "Replica",
+	"`variable_weights`", "VariableWeights",
+	"`verify`", "Verify",
+	"`wait_sleep_ns`", "DeviceWaitSleep",
+	"`wait_strategy`", "DeviceWaitTimeout",
+	"`wait_timeout_ns`", "DeviceWaitTimeout",
+	"`winograd`", "Winograd",
+)
+
+// </options:names>
+
+// spellOptions replaces the library's name `batch_size` by BatchSize. An option that only exists by name keeps it.
+func spellOptions(message string) string { return spelled.Replace(message) }
 
 // refuse returns an error for a panic of package native: for a text that C would end at a zero character, and if there
 // is no memory for the wrapper. Functions that pass texts of the caller defer it.

@@ -1,6 +1,8 @@
 """capi/option_fields.toml is the one list of options of compilers, runners, requests and sessions. Checks, or with --write makes, the
 parts made from it: the structs of the C ABI, and fields or setters with their documentation in C++, Java, C#, Go and Python.
 
+The names that messages of the library contain are replaced by those of C++, Java, C# and Go, by tables that are also made from it.
+
 Usage: option_fields.py [--write]
 
 The parts are between two comments, <options:...> and </options:...>. A field that a language has under a name that is
@@ -47,6 +49,10 @@ NUMBERS = ("int", "long", "number", "duration")
 EMPTY = {"text": {"c": "Null", "csharp": 'Null or ""'},
          "object": {"c": "Null", "cpp": "Null", "python": "None", "java": "Null", "csharp": "Null", "go": "Nil"}}
 WORDS = {"io": "IO", "ns": "NS", "ipu": "IPU", "id": "ID"}
+# Options of pack runners in messages and C++, and in other languages.
+PACK = {"max_valid_num": "max_valid_num", "dynamic_input_name": "dynamic_input", "dynamic_group": "dynamic_group",
+        "compile_batch_size": "compile_batch_size"}
+OPTIONS_BY_NAME = "capi/src/libpoprt/poprt_options.cpp"
 
 
 class Field:
@@ -320,6 +326,38 @@ def go_functions(fields, place):
     return lines + ["}", ""]
 
 
+def spelled_names(fields, language):
+    """[(name in messages of the library, name in the language)]. Options that only exist by name keep their name there."""
+    names = {key: camel(key if language == "cpp" else name, language in ("csharp", "go")) for key, name in PACK.items()}
+    by_name = set(re.findall(r'\{\.name = "(\w+)"', tree.read(OPTIONS_BY_NAME))) - {f.key for f in fields if f.struct == "compile"}
+    for f in fields:
+        if f.of(language, "by") or f.is_generated(language):
+            for name in {f.c_name(), f.c_name() if "c" in f.row else f.key} - by_name:
+                names.setdefault(name, f.of(language, "by") or f.name(language))
+    names["input_shape"] = names["input_shapes"]
+    return sorted(names.items())
+
+
+def cpp_names(fields, _):
+    pairs = [f'    {{"{name}", "{spelled}"}},' for name, spelled in spelled_names(fields, "cpp")]
+    return ["inline constexpr OptionName kOptionNames[] = {", *pairs, "};"]
+
+
+def java_names(fields, _):
+    pairs = [f'            Map.entry("{name}", "{spelled}")' for name, spelled in spelled_names(fields, "java")]
+    return ["    static final Map<String, String> NAMES =", "        Map.ofEntries("] + ",\n".join(pairs).split("\n") + ["        );"]
+
+
+def csharp_names(fields, _):
+    pairs = [f'            {{ "{name}", "{spelled}" }},' for name, spelled in spelled_names(fields, "csharp")]
+    return ["        private static readonly Dictionary<string, string> names = new Dictionary<string, string>", "        {", *pairs, "        };"]
+
+
+def go_names(fields, _):
+    pairs = [f'\t"`{name}`", "{spelled}",' for name, spelled in spelled_names(fields, "go")]
+    return ["", "var spelled = strings.NewReplacer(", *pairs, ")", ""]
+
+
 def read():
     with open(os.path.join(tree.ROOT, TABLE), "rb") as file:
         return tomllib.load(file)
@@ -338,8 +376,10 @@ def absent():
 def regions():
     """Yields (file, name of the region, fields, place, function that generates the region)."""
     table = read()
+    everything = []
     for struct, place in PLACES.items():
         fields = [Field(struct, key, row, table["names"]) for key, row in table[struct].items()]
+        everything += fields
         known = {f.key: f for f in fields}
         ordered = [known[key] for key in table["order"][struct]]
         ordered += [f for f in fields if f not in ordered]
@@ -358,6 +398,10 @@ def regions():
         if struct == "runner":
             yield f"capi/include/poprt/{place['cpp']}", "model_runner", fields, place, model_runtime_fields
             yield f"capi/include/poprt/{place['cpp']}", "copies", fields, place, model_runtime_copies
+    yield "capi/include/poprt/error.hpp", "names", everything, {}, cpp_names
+    yield JAVA + "PoprtException.java", "names", everything, {}, java_names
+    yield CSHARP + "PoprtException.cs", "names", everything, {}, csharp_names
+    yield "bindings/go/errors.go", "names", everything, {}, go_names
 
 
 def lacking(fields, place):

@@ -1,4 +1,6 @@
 using System;
+using System.Collections.Generic;
+using System.Text.RegularExpressions;
 
 namespace Poprt
 {
@@ -67,13 +69,92 @@ namespace Poprt
             PopefError = popefError;
         }
 
+        // <options:names> made from capi/option_fields.toml by tests/lint/option_fields.py --write
+        private static readonly Dictionary<string, string> names = new Dictionary<string, string>
+        {
+            { "after_pass", "AfterPass" },
+            { "allow_links", "AllowLinks" },
+            { "at_once", "AtOnce" },
+            { "auto_reset", "AutoReset" },
+            { "batch_axis", "BatchAxis" },
+            { "batch_size", "BatchSize" },
+            { "batch_size_timeout", "BatchSizeTimeout" },
+            { "batch_size_timeout_ns", "BatchSizeTimeout" },
+            { "batching_dim", "BatchingDim" },
+            { "cache_path", "CachePath" },
+            { "compile_batch_size", "CompileBatchSize" },
+            { "convert_version", "ConvertVersion" },
+            { "data_parallel_timeout", "DataParallelTimeout" },
+            { "data_parallel_timeout_ns", "DataParallelTimeout" },
+            { "deferred", "Deferred" },
+            { "device", "Device" },
+            { "device_wait_sleep", "DeviceWaitSleep" },
+            { "device_wait_sleep_ns", "DeviceWaitSleep" },
+            { "device_wait_timeout", "DeviceWaitTimeout" },
+            { "device_wait_timeout_ns", "DeviceWaitTimeout" },
+            { "dynamic_group", "DynamicGroup" },
+            { "dynamic_input_name", "DynamicInput" },
+            { "embed_source", "EmbedSource" },
+            { "enable_engine_caching", "EnableEngineCaching" },
+            { "exclusive", "Exclusive" },
+            { "faults", "Faults" },
+            { "flush_on_waiting_outputs", "FlushOnWaitingOutputs" },
+            { "frozen_inputs", "FrozenInput" },
+            { "input_lengths", "InputLengths" },
+            { "input_shape", "InputShapes" },
+            { "input_shapes", "InputShapes" },
+            { "is_batch_size_timeout_enabled", "IsBatchSizeTimeoutEnabled" },
+            { "load", "Load" },
+            { "max_padding", "MaxPadding" },
+            { "max_shape_memory", "MaxShapeMemory" },
+            { "max_shapes", "MaxShapes" },
+            { "max_tensor_size", "MaxTensorSize" },
+            { "max_valid_num", "MaxValidNum" },
+            { "no_validate_io_params", "ValidateIoParams" },
+            { "no_verify", "Verify" },
+            { "not_thread_safe", "ThreadSafe" },
+            { "opaque_blobs", "OpaqueBlobs" },
+            { "options", "Options" },
+            { "outputs", "Outputs" },
+            { "overlap_io", "OverlapIo" },
+            { "passes", "Passes" },
+            { "precision", "Precision" },
+            { "predicate", "UserAnchors" },
+            { "profile", "Profile" },
+            { "progress", "Progress" },
+            { "queue_depth", "QueueDepth" },
+            { "replica_devices", "ReplicaDevices" },
+            { "replication_factor", "ReplicationFactor" },
+            { "request_tracepoints_buffer_size", "RequestTracepointsBufferSize" },
+            { "rewrite_limit", "RewriteLimit" },
+            { "ring_buffer_size_multiplier", "RingBufferSizeMultiplier" },
+            { "shape_sets", "ShapeSets" },
+            { "shapes", "Shapes" },
+            { "shared_devices", "SharedDevices" },
+            { "skip_passes", "SkipPasses" },
+            { "stop_after", "StopAfter" },
+            { "strict", "Strict" },
+            { "telemetry", "Telemetry" },
+            { "threads", "Threads" },
+            { "timeout", "Timeout" },
+            { "timeout_ns", "Timeout" },
+            { "use_batching_dim", "BatchingDim" },
+            { "use_replica", "Replica" },
+            { "variable_weights", "VariableWeights" },
+            { "verify", "Verify" },
+            { "wait_sleep_ns", "DeviceWaitSleep" },
+            { "wait_strategy", "DeviceWaitTimeout" },
+            { "wait_timeout_ns", "DeviceWaitTimeout" },
+            { "winograd", "Winograd" },
+        };
+        // </options:names>
+
         /// <summary>Replaces names of options in the spelling of the library, such as `batch_size`, by those of C#,
-        /// such as `BatchSize`. The property of the option `input_shape` is InputShapes.</summary>
+        /// such as BatchSize. An option that only exists by name keeps it.</summary>
         private static string SpellOptions(string message)
         {
-            return message == null || message.IndexOf('`') < 0 ? message : System.Text.RegularExpressions.Regex.Replace(
-                message.Replace("`input_shape`", "`input_shapes`"), "`([a-z_]+)`", option => System.Text.RegularExpressions.Regex.Replace(
-                    option.Groups[1].Value, "(^|_)([a-z])", letter => letter.Groups[2].Value.ToUpperInvariant()));
+            return message == null || message.IndexOf('`') < 0 ? message : Regex.Replace(message, "`([a-z0-9_]+)`",
+                option => names.TryGetValue(option.Groups[1].Value, out string name) ? name : option.Value);
         }
 
         /// <summary>The kind of error; Unknown for one of a newer library.</summary>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -44,33 +45,120 @@ class Error : public std::runtime_error {
 
 namespace detail {
 
-// Replaces the library's names of options, which are in backticks, by those of C++: `batching_dim`
-// by batchingDim.
+struct OptionName {
+  const char* library;  // in messages of the library, in backticks
+  const char* spelled;  // in C++
+};
+
+// <options:names> made from capi/option_fields.toml by tests/lint/option_fields.py --write
+inline constexpr OptionName kOptionNames[] = {
+    {"after_pass", "afterPass"},
+    {"allow_links", "allowLinks"},
+    {"at_once", "atOnce"},
+    {"auto_reset", "autoReset"},
+    {"batch_axis", "batchAxis"},
+    {"batch_size", "batchSize"},
+    {"batch_size_timeout", "batchSizeTimeoutNS"},
+    {"batch_size_timeout_ns", "batchSizeTimeoutNS"},
+    {"batching_dim", "batchingDim"},
+    {"cache_path", "cachePath"},
+    {"callback", "executeAsync"},
+    {"check_package_hash", "checkPackageHash"},
+    {"compile_batch_size", "compileBatchSize"},
+    {"constant_weights", "constantWeights"},
+    {"convert_version", "convertVersion"},
+    {"data_parallel_timeout", "dataParallelTimeoutNS"},
+    {"data_parallel_timeout_ns", "dataParallelTimeoutNS"},
+    {"deferred", "policy"},
+    {"device", "device"},
+    {"device_wait_config", "deviceWaitConfig"},
+    {"device_wait_sleep", "deviceWaitConfig"},
+    {"device_wait_sleep_ns", "deviceWaitConfig"},
+    {"device_wait_timeout", "deviceWaitConfig"},
+    {"device_wait_timeout_ns", "deviceWaitConfig"},
+    {"dynamic_group", "dynamicGroup"},
+    {"dynamic_input_name", "dynamicInputName"},
+    {"embed_source", "embedSource"},
+    {"enable_engine_caching", "enableEngineCaching"},
+    {"exclusive", "exclusive"},
+    {"faults", "faults"},
+    {"flush_by_name", "flushByName"},
+    {"flush_inputs", "flushByName"},
+    {"flush_on_waiting_outputs", "flushOnWaitingOutputs"},
+    {"flush_outputs", "flushByName"},
+    {"frozen_inputs", "frozenInputs"},
+    {"input_lengths", "inputLength"},
+    {"input_shape", "inputShape"},
+    {"input_shapes", "inputShape"},
+    {"is_batch_size_timeout_enabled", "isBatchSizeTimeoutEnabled"},
+    {"load", "load"},
+    {"max_padding", "maxPadding"},
+    {"max_shape_memory", "maxShapeMemory"},
+    {"max_shapes", "maxShapes"},
+    {"max_tensor_size", "maxTensorSize"},
+    {"max_valid_num", "maxValidNum"},
+    {"no_validate_io_params", "validateIOParams"},
+    {"no_verify", "verify"},
+    {"not_thread_safe", "threadSafe"},
+    {"opaque_blobs", "opaqueBlobs"},
+    {"options", "options"},
+    {"outputs", "outputs"},
+    {"overlap_io", "overlapIO"},
+    {"passes", "passes"},
+    {"policy", "policy"},
+    {"precision", "precision"},
+    {"predicate", "predicate"},
+    {"profile", "profile"},
+    {"progress", "progress"},
+    {"queue_depth", "queueDepth"},
+    {"replica_devices", "replicaIdToDevice"},
+    {"replication_factor", "replicationFactor"},
+    {"request_tracepoints_buffer_size", "requestTracepointsBufferSize"},
+    {"rewrite_limit", "rewriteLimit"},
+    {"ring_buffer_size_multiplier", "ringBufferSizeMultiplier"},
+    {"runner_type", "runnerType"},
+    {"shape_sets", "shapeSets"},
+    {"shapes", "shapes"},
+    {"shared_devices", "sharedDevices"},
+    {"skip_passes", "skipPasses"},
+    {"stop", "progress"},
+    {"stop_after", "stopAfter"},
+    {"strict", "strict"},
+    {"telemetry", "telemetry"},
+    {"threads", "threads"},
+    {"timeout", "timeoutNS"},
+    {"timeout_ns", "timeoutNS"},
+    {"use_batching_dim", "batchingDim"},
+    {"use_replica", "replica"},
+    {"variable_weights", "constantWeights"},
+    {"verify", "verify"},
+    {"wait_config", "waitConfig"},
+    {"wait_sleep_ns", "waitConfig"},
+    {"wait_strategy", "waitConfig"},
+    {"wait_timeout_ns", "waitConfig"},
+    {"when_full", "whenFull"},
+    {"winograd", "winograd"},
+};
+// </options:names>
+
+// Replaces the library's names of options by those of C++: `batching_dim` by batchingDim. An option
+// that only exists by name keeps it.
 inline std::string spelled(const std::string& message) {
   std::string result;
   for (std::size_t at = 0; at < message.size();) {
     const std::size_t end = message[at] == '`' ? message.find('`', at + 1) : std::string::npos;
-    const std::string name =
-        end == std::string::npos ? std::string() : message.substr(at + 1, end - at - 1);
-    if (name.empty() ||
-        name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos) {
+    const auto* name =
+        end == std::string::npos
+            ? std::end(kOptionNames)
+            : std::find_if(std::begin(kOptionNames), std::end(kOptionNames),
+                           [&](const OptionName& option) {
+                             return message.compare(at + 1, end - at - 1, option.library) == 0;
+                           });
+    if (name == std::end(kOptionNames)) {
       result += message[at++];
-      continue;
-    }
-    at = end + 1;
-    if (name == "input_shapes") {
-      result += "inputShape";
-      continue;
-    }
-    for (std::size_t begin = 0; begin <= name.size();) {
-      const std::size_t stop = std::min(name.find('_', begin), name.size());
-      std::string word = name.substr(begin, stop - begin);
-      if (word == "ns" || word == "io")
-        word = word == "ns" ? "NS" : "IO";
-      else if (begin > 0 && !word.empty() && word[0] >= 'a')
-        word[0] = static_cast<char>(word[0] - 'a' + 'A');
-      result += word;
-      begin = stop + 1;
+    } else {
+      result += name->spelled;
+      at = end + 1;
     }
   }
   return result;

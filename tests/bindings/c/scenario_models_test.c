@@ -586,6 +586,12 @@ void scenario_126_names_of_options_in_errors(void** state) {
   FAILS(poprt_runner_create(executable, &options, &runner), POPRT_INVALID_ARGUMENT,
         "`queue_depth` is -1");
   poprt_executable_free(executable);
+  const poprt_option by_name = {"calibration_with_data", "1"};
+  o.batch_size = 0;
+  o.options = &by_name;
+  o.option_count = 1;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT,
+        "`calibration_with_data` needs `data_preprocess`");
 }
 
 void scenario_91_an_estimate_in_the_executable(void** state) {

@@ -604,6 +604,10 @@ TEST(scenario, s126_names_of_options_in_errors) {
   RuntimeConfig c = config();
   c.queueDepth = -1;
   fails([&] { ModelRunner(affine(), c); }, ErrorCode::invalid_argument, {"queueDepth is -1"});
+  CompilerOptions by_name;
+  by_name.options = {{"calibration_with_data", "1"}};
+  fails([&] { Compiler::compile(model("affine.onnx"), {}, by_name); }, ErrorCode::invalid_argument,
+        {"`calibration_with_data` needs `data_preprocess`"});
 }
 
 TEST(scenario, s91_an_estimate_in_the_executable) {

@@ -139,6 +139,8 @@ public sealed class CompileTest
         Fails(ErrorCode.InvalidArgument, () => new Compiler(new CompilerOptions { BatchSize = -1 }), "BatchSize is -1");
         using (Executable plain = Affine(2))
             Fails(ErrorCode.InvalidArgument, () => new ModelRunner(plain, new RuntimeConfig { QueueDepth = -1 }), "QueueDepth is -1");
+        Fails(ErrorCode.InvalidArgument, () => new Compiler(AffineOptions("calibration_with_data", "1")),
+            "`calibration_with_data` needs `data_preprocess`");
         Fails(ErrorCode.FailedPrecondition, () => new ModelRunner(Path.Combine(models, "affine.onnx"), config: new RuntimeConfig { BatchingDim = 0 }),
             "give InputShapes or BatchSize");
     }

@@ -293,6 +293,8 @@ func TestScenario126NamesOfOptionsInErrors(t *testing.T) {
 	fails(t, err, poprt.InvalidArgument, "QueueDepth is -1")
 	_, err = poprt.LoadRunner(model("affine.onnx"), nil, &poprt.RunnerOptions{UseBatchingDim: true})
 	fails(t, err, poprt.FailedPrecondition, "give InputShapes or BatchSize")
+	_, err = poprt.Compile(model("affine.onnx"), &poprt.CompileOptions{Options: map[string]string{"calibration_with_data": "1"}})
+	fails(t, err, poprt.InvalidArgument, "`calibration_with_data` needs `data_preprocess`")
 }
 
 func TestScenario128ZeroCharacters(t *testing.T) {

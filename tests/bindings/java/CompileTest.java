@@ -148,6 +148,10 @@ class CompileTest extends Scenarios {
         ErrorCode.INVALID_ARGUMENT,
         () -> new ModelRunner(affine(2), new RuntimeConfig().queueDepth(-1)),
         "queueDepth is -1");
+    fails(
+        ErrorCode.INVALID_ARGUMENT,
+        () -> new Compiler(new CompilerOptions().option("calibration_with_data", "1")),
+        "`calibration_with_data` needs `data_preprocess`");
   }
 
   @Test

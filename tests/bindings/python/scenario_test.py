@@ -299,6 +299,8 @@ class Scenario(unittest.TestCase):
             poprt.Compiler.compile(model("affine.onnx"), None, poprt.CompilerOptions(batch_size=-1))
         with self.fails([poprt.errors.InvalidArgumentError], "queue_depth", "found -1"):
             self.runner(compiled("linear.onnx", x=[2, 4]), queue_depth=-1)
+        with self.fails([poprt.errors.InvalidArgumentError], "`calibration_with_data` needs `data_preprocess`"):
+            poprt.Compiler.compile(model("affine.onnx"), None, poprt.CompilerOptions(options={"calibration_with_data": "1"}))
 
     def test_scenario_128_zero_characters(self):
         affine = compiled("affine.onnx", x=[2, 4])
