@@ -615,11 +615,6 @@ func (b *Binding) GoWithin(limit time.Duration, done chan *Call) *Call {
 
 // GoWith is Go with options. Since 1.0.
 func (b *Binding) GoWith(options RequestOptions, done chan *Call) *Call {
-	if done == nil {
-		done = make(chan *Call, 1)
-	} else if cap(done) == 0 {
-		panic("poprt: the done channel is unbuffered")
-	}
 	c := newCall(b.runner, done)
 	c.Binding = b
 	options, err := options.settled()
@@ -641,6 +636,11 @@ func (b *Binding) GoWith(options RequestOptions, done chan *Call) *Call {
 }
 
 func newCall(r *Runner, done chan *Call) *Call {
+	if done == nil {
+		done = make(chan *Call, 1)
+	} else if cap(done) == 0 {
+		panic("poprt: the done channel is unbuffered")
+	}
 	return &Call{runner: r, Done: done, over: make(chan struct{})}
 }
 
@@ -685,9 +685,6 @@ func (c *Call) finish(err error) {
 func (r *Runner) Go(inputs, outputs []Tensor, done chan *Call) *Call {
 	b, err := r.Bind(inputs, outputs)
 	if err != nil {
-		if done == nil {
-			done = make(chan *Call, 1)
-		}
 		c := newCall(r, done)
 		c.finish(err)
 		return c

@@ -98,3 +98,10 @@ func TestMessagesHaveTheNamesOfFields(t *testing.T) {
 	_, err := poprt.Compile(model("affine.onnx"), &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, -2}}})
 	fails(t, err, poprt.InvalidArgument, "InputShapes: 'x' has a dimension -2")
 }
+
+func TestAnUnbufferedChannel(t *testing.T) {
+	r := runner(t, affine(t))
+	for _, x := range [][]float32{iota8(0), {1}} {
+		panics(t, "poprt: the done channel is unbuffered", func() { r.Go(in(x), out(make([]float32, 8)), make(chan *poprt.Call)) })
+	}
+}
