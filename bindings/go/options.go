@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// oneOf returns the value of an option with two names. It is an error to set both to different values.
+// oneOf returns the value of an option with two names. It is an error to set both.
 func oneOf[T comparable](err *error, name string, value T, olderName string, older T) T {
 	var unset T
 	if older == unset {
 		return value
 	}
-	if value != unset && value != older && *err == nil {
+	if value != unset && *err == nil {
 		*err = invalid(fmt.Sprintf("%s and %s are one option, given as %v and as %v", name, olderName, value, older))
 	}
 	return older

@@ -88,12 +88,14 @@ func TestScenario29WaitingForADevice(t *testing.T) {
 }
 
 func TestOptionsByTheirOlderNames(t *testing.T) {
-	for _, options := range []*poprt.RunnerOptions{{Replicas: 2}, {ReplicationFactor: 2}, {Replicas: 2, ReplicationFactor: 2}} {
+	for _, options := range []*poprt.RunnerOptions{{Replicas: 2}, {ReplicationFactor: 2}} {
 		equal(t, must(must(poprt.NewRunner(affine(t), options)).Counters()).Replicas, 2)
 	}
-	_, err := poprt.NewRunner(affine(t), &poprt.RunnerOptions{Replicas: 2, ReplicationFactor: 3})
-	fails(t, err, poprt.InvalidArgument, "ReplicationFactor and Replicas are one option")
-	_, err = poprt.NewRunner(affine(t), &poprt.RunnerOptions{ReplicationFactor: 1 << 40})
+	for replicas := 2; replicas <= 3; replicas++ {
+		_, err := poprt.NewRunner(affine(t), &poprt.RunnerOptions{Replicas: replicas, ReplicationFactor: 2})
+		fails(t, err, poprt.InvalidArgument, "ReplicationFactor and Replicas are one option")
+	}
+	_, err := poprt.NewRunner(affine(t), &poprt.RunnerOptions{ReplicationFactor: 1 << 40})
 	fails(t, err, poprt.InvalidArgument, "ReplicationFactor is a 32-bit number, given 1099511627776")
 	_, err = poprt.NewSession(affine(t), &poprt.SessionOptions{DeviceWait: 1, DeviceWaitTimeout: 2})
 	fails(t, err, poprt.InvalidArgument, "DeviceWaitTimeout and DeviceWait are one option")
