@@ -99,7 +99,8 @@ const (
 
 // Acquire acquires a device that meets the request. Errors: NotFound (no visible device can ever be suitable),
 // Unavailable (the suitable devices are busy), InvalidArgument (the request).
-func (m *DeviceManager) Acquire(request DeviceRequest) (*Device, error) {
+func (m *DeviceManager) Acquire(request DeviceRequest) (_ *Device, refused error) {
+	defer refuse(&refused)
 	if request.IPUVersion < math.MinInt32 || request.IPUVersion > math.MaxInt32 {
 		return nil, invalid(fmt.Sprintf("there is no IPU version %d", request.IPUVersion))
 	}

@@ -191,7 +191,7 @@ var spelled = strings.NewReplacer(
 func spellOptions(message string) string { return spelled.Replace(message) }
 
 // refuse returns an error for a panic of package native: for a text that C would end at a zero character, and if there
-// is no memory for the wrapper. Functions that pass texts of the caller defer it.
+// is no memory for the wrapper. Functions that pass texts of the caller or allocate memory there defer it.
 func refuse(err *error) {
 	switch found := recover().(type) {
 	case nil:

@@ -62,7 +62,8 @@ func OpenFiles(paths []string, options OpenOptions) (_ *Executable, refused erro
 // feed, or another number of batches per step than the first), FailedPrecondition (one has no shape that was compiled
 // ahead), Unimplemented (one is for several IPUs, and another one has load or save programs), ResourceExhausted.
 // Since 1.0.
-func FuseExecutables(executables []*Executable) (*Executable, error) {
+func FuseExecutables(executables []*Executable) (_ *Executable, refused error) {
+	defer refuse(&refused)
 	list := native.NewRawExecutables()
 	defer native.DeleteRawExecutables(list)
 	for _, e := range executables {
@@ -79,7 +80,8 @@ func FuseExecutables(executables []*Executable) (*Executable, error) {
 
 // OpenModel opens a model that was assembled from PopEF files. The model and its reader may be closed afterwards. The
 // option Executable is ignored. Errors: as [OpenFiles]. Since 1.0.
-func OpenModel(model *PopEFModel, options OpenOptions) (*Executable, error) {
+func OpenModel(model *PopEFModel, options OpenOptions) (_ *Executable, refused error) {
+	defer refuse(&refused)
 	raw, err := model.h.acquire()
 	if err != nil {
 		return nil, err

@@ -233,7 +233,8 @@ func (p *PopEF) Model(executable string) (_ *PopEFModel, refused error) {
 }
 
 // Models returns the models of all executables, in the order of the files. Errors: those of Model.
-func (p *PopEF) Models() ([]*PopEFModel, error) {
+func (p *PopEF) Models() (_ []*PopEFModel, refused error) {
+	defer refuse(&refused)
 	raw, err := p.h.acquire()
 	if err != nil {
 		return nil, err

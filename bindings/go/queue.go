@@ -34,7 +34,8 @@ type QueueManager struct {
 // NewQueueManager creates a queue for each anchor that QueueOptions.UserAnchors selects. Earlier queues are closed:
 // their waiting elements are cancelled, and so is a run that waits for them. If an option is wrong, earlier queues stay
 // open. Errors: InvalidArgument (an option).
-func (s *Session) NewQueueManager(options *QueueOptions) (*QueueManager, error) {
+func (s *Session) NewQueueManager(options *QueueOptions) (_ *QueueManager, refused error) {
+	defer refuse(&refused)
 	if options == nil {
 		options = &QueueOptions{}
 	}

@@ -521,13 +521,14 @@ func (b *Binding) executeQueued() error {
 	return c.Error
 }
 
-func (b *Binding) executeHere() error {
+func (b *Binding) executeHere() (refused error) {
+	defer refuse(&refused)
 	raw, err := b.runner.h.acquire()
 	if err != nil {
 		return err
 	}
+	defer b.runner.h.release()
 	failure := native.Raw_execute(raw, b.table, int64(b.inputs), int64(b.outputs))
-	b.runner.h.release()
 	runtime.KeepAlive(b)
 	return check(failure)
 }
@@ -652,15 +653,20 @@ func (c *Call) submit(call func(raw native.RawRunner, id int64, failure *uintptr
 		return
 	}
 	id := c.register()
-	var failure uintptr
-	c.mutex.Lock()
-	c.request = call(raw, id, &failure)
-	c.mutex.Unlock()
-	if err := check(failure); err != nil {
+	if err := c.begin(call, raw, id); err != nil {
 		unregister(id)
 		c.runner.h.release()
 		c.finish(err)
 	}
+}
+
+func (c *Call) begin(call func(raw native.RawRunner, id int64, failure *uintptr) int64, raw native.RawRunner, id int64) (refused error) {
+	defer refuse(&refused)
+	var failure uintptr
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.request = call(raw, id, &failure)
+	return check(failure)
 }
 
 // Cancel ends a run that has not begun, and returns true: the error of the run is Cancelled, and its memory is free.

@@ -149,7 +149,8 @@ type Session struct {
 // NewSession acquires a device and loads the executable. Errors: Unavailable (no free device), NotFound (no suitable
 // device exists), FailedPrecondition (another session uses the device exclusively, the device does not suit the
 // executable, or a kernel is missing), InvalidArgument (options), ResourceExhausted.
-func NewSession(executable *Executable, options *SessionOptions) (*Session, error) {
+func NewSession(executable *Executable, options *SessionOptions) (_ *Session, refused error) {
+	defer refuse(&refused)
 	if options == nil {
 		options = &SessionOptions{}
 	}

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"path/filepath"
 	"testing"
+	"time"
 
 	poprt "poprt.example.org/bindings/go"
+	"poprt.example.org/tests/bindings/go/exhausted"
 )
 
 // Mistakes of programs.
@@ -104,4 +106,42 @@ func TestAnUnbufferedChannel(t *testing.T) {
 	for _, x := range [][]float32{iota8(0), {1}} {
 		panics(t, "poprt: the done channel is unbuffered", func() { r.Go(in(x), out(make([]float32, 8)), make(chan *poprt.Call)) })
 	}
+}
+
+func TestOutOfMemory(t *testing.T) {
+	e := affine(t)
+	r, s := runner(t, e), session(t, e)
+	devices, popef := must(poprt.NewDeviceManager(0)), must(e.PopEFModel())
+	path := filepath.Join(t.TempDir(), "affine.popef")
+	ok(t, e.Save(path))
+	file := must(poprt.OpenPopEF(path))
+	bound := must(r.Bind(in(iota8(0)), out(make([]float32, 8))))
+	limited := func() error { return (<-bound.GoWithin(time.Hour, nil).Done).Error }
+	for name, call := range map[string]func() error{
+		"NewSession":      func() error { _, err := poprt.NewSession(e, nil); return err },
+		"NewQueueManager": func() error { _, err := s.NewQueueManager(nil); return err },
+		"NewRunner":       func() error { _, err := poprt.NewRunner(e, nil); return err },
+		"Acquire":         func() error { _, err := devices.Acquire(poprt.DeviceRequest{}); return err },
+		"FuseExecutables": func() error { _, err := poprt.FuseExecutables([]*poprt.Executable{e}); return err },
+		"OpenModel":       func() error { _, err := poprt.OpenModel(popef, poprt.OpenOptions{}); return err },
+		"Models":          func() error { _, err := file.Models(); return err },
+		"GoWithin":        limited,
+	} {
+		t.Run(name, func(t *testing.T) { fails(t, exhausted.During(call), poprt.ResourceExhausted, "out of memory") })
+	}
+	ok(t, limited())
+}
+
+// The wrapper allocates the tensors of runs with more than sixteen.
+func TestOutOfMemoryForManyTensors(t *testing.T) {
+	r := runner(t, compile(t, "types.onnx", nil))
+	var inputs, outputs []poprt.Tensor
+	for _, one := range everyType() {
+		inputs, outputs = append(inputs, one.in), append(outputs, one.out)
+	}
+	bound := must(r.Bind(inputs, outputs))
+	fails(t, exhausted.During(bound.Execute), poprt.ResourceExhausted, "out of memory")
+	fails(t, exhausted.During(func() error { return (<-bound.Go(nil).Done).Error }), poprt.ResourceExhausted, "out of memory")
+	ok(t, bound.Execute())
+	ok(t, (<-bound.Go(nil).Done).Error)
 }
