@@ -444,7 +444,7 @@ type RequestOptions struct {
 	// How long the request may wait, counted from the call. A request that has not begun by then fails with
 	// deadline_exceeded. 0: without limit. Since 1.0.
 	Timeout time.Duration
-	// Whether whole batches run at once, although the step of batches_per_step batches is not full. Batches of a call
+	// Whether whole batches run at once, even if the step of batches_per_step batches is not full. Batches of a call
 	// that waits for its result always do. Default: false. Since 1.0.
 	AtOnce bool
 	// </options:request>

@@ -15,7 +15,7 @@ namespace Poprt
         /// any. Since 1.0.</summary>
         public int? Replica { get; set; }
 
-        /// <summary>Whether whole batches run at once, although the step of batches_per_step batches is not full.
+        /// <summary>Whether whole batches run at once, even if the step of batches_per_step batches is not full.
         /// Batches of a call that waits for its result always do. Default: false. Since 1.0.</summary>
         public bool AtOnce { get; set; }
 

@@ -73,7 +73,7 @@ class RequestOptions(_TimedConfig):
     #: The replica that runs the request, counted from 0. The request reads the state (caches) that earlier requests
     #: left on this replica. A replica that the runner does not have fails with not_found. None: any. Since 1.0.
     replica: Optional[int] = None
-    #: Whether whole batches run at once, although the step of batches_per_step batches is not full. Batches of a call
+    #: Whether whole batches run at once, even if the step of batches_per_step batches is not full. Batches of a call
     #: that waits for its result always do. Since 1.0.
     at_once: bool = False
     # </options:request>

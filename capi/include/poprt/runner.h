@@ -278,7 +278,7 @@ typedef struct poprt_request_options {
    * not_found. 1: the replica in `replica`; 0: any. Since 1.0. */
   int32_t use_replica;
   uint32_t replica;
-  /* Whether whole batches run at once, although the step of batches_per_step batches is not full.
+  /* Whether whole batches run at once, even if the step of batches_per_step batches is not full.
    * Batches of a call that waits for its result always do. 1: yes. Since 1.0. */
   int32_t at_once;
   int32_t reserved_2;

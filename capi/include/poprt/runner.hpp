@@ -373,7 +373,7 @@ struct RequestOptions {
   // earlier requests left on this replica. A replica that the runner does not have fails with
   // not_found. -1: any. Since 1.0.
   int64_t replica = -1;
-  // Whether whole batches run at once, although the step of batches_per_step batches is not full.
+  // Whether whole batches run at once, even if the step of batches_per_step batches is not full.
   // Batches of a call that waits for its result always do. Since 1.0.
   bool atOnce = false;
   // </options:request>

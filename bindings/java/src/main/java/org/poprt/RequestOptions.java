@@ -25,7 +25,7 @@ public final class RequestOptions {
   }
 
   /**
-   * Whether whole batches run at once, although the step of batches_per_step batches is not full.
+   * Whether whole batches run at once, even if the step of batches_per_step batches is not full.
    * Batches of a call that waits for its result always do.
    *
    * @param on default false
