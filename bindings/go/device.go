@@ -8,7 +8,7 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// DeviceManager finds emulated IPUs. All managers of a process find the same IPUs.
+// DeviceManager finds emulated IPUs. Managers of a process with the same Shared find the same IPUs.
 type DeviceManager struct {
 	h       *handle[native.RawDeviceManager]
 	count   int

@@ -603,10 +603,11 @@ func (c *Call) complete() {
 	c.finish(check(failure))
 }
 
-// Go submits a run and returns immediately. Runs are computed in the order of submission. Runs beyond the queue
-// (RunnerOptions.QueueDepth) wait in a list without limit, so wait for results to limit their number. The call arrives
-// on done when the run is complete, or at once if it could not be submitted; until then, the binding's memory is in
-// use. done must have capacity. A nil done is replaced by a new channel.
+// Go submits a run and returns immediately. Runs of one replica begin in the order of submission, except that those of
+// whole steps do not wait for an incomplete batch. Runs beyond the queue (RunnerOptions.QueueDepth) wait in a list
+// without limit, so wait for results to limit their number. The call arrives on done when the run is complete, or at
+// once if it could not be submitted; until then, the binding's memory is in use. done must have capacity. A nil done is
+// replaced by a new channel.
 func (b *Binding) Go(done chan *Call) *Call { return b.GoWithin(0, done) }
 
 // GoWithin is Go with a limit: the run fails with DeadlineExceeded if it has not begun within the limit; 0: no limit.

@@ -52,9 +52,9 @@ struct ManagerConfig {
   std::string visible;
 };
 
-// All managers of a process see the same devices, except those of different shared folders. A
-// device is free when its last pointer is destroyed; shared ones are also freed when the process
-// ends for any reason. Thread-safe.
+// Managers of a process with the same `shared` see the same devices. A device is free when its last
+// pointer is destroyed; shared ones are also freed when the process ends for any reason.
+// Thread-safe.
 //
 // The functions that return a device throw invalid_argument (a number out of range), not_found (no
 // visible device can ever be suitable), unavailable (suitable ones were busy until the wait ended)

@@ -3,7 +3,8 @@ using System.Threading;
 
 namespace Poprt
 {
-    /// <summary>The emulated IPUs of the process. All managers have the same ones. Thread-safe.</summary>
+    /// <summary>The emulated IPUs of the process. Managers with the same <c>shared</c> have the same ones.
+    /// Thread-safe.</summary>
     public sealed class DeviceManager : IDisposable
     {
         private readonly RawDeviceManager raw;

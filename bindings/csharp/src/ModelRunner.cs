@@ -429,10 +429,10 @@ namespace Poprt
         }
 
         /// <summary>
-        /// Submits a run and returns. Runs begin in the order of submission. A process that exits waits up to 10 s for
-        /// them. Never blocks: runs beyond the queue (QueueDepth) wait in a list without limit, so await results to
-        /// limit their number. The memory stays pinned until the run is complete; the bindings may be disposed of or
-        /// changed.
+        /// Submits a run and returns. Runs of one replica begin in the order of submission, except that those of whole
+        /// steps do not wait for an incomplete batch. A process that exits waits up to 10 s for runs. Never blocks:
+        /// runs beyond the queue (QueueDepth) wait in a list without limit, so await results to limit their number. The
+        /// memory stays pinned until the run is complete; the bindings may be disposed of or changed.
         /// </summary>
         /// <param name="bindings">The memory of inputs and outputs.</param>
         /// <param name="cancellation">Cancels a run that has not begun, and its task; its memory is then free. A run

@@ -77,8 +77,8 @@ class Device:
 
 
 class DeviceManager:
-    """Finds devices. All managers have the same devices. ``device_count`` limits their number; 0 means POPRT_DEVICES,
-    or 16384.
+    """Finds devices. Managers of a process with the same ``shared`` have the same devices. ``device_count`` limits
+    their number; 0 means POPRT_DEVICES, or 16384.
 
     ``visible`` contains the ids of the visible devices, as in "0,2-3". ``shared`` is "1" or an absolute folder to share
     devices with the processes that use the same value, or "0" for none. Empty strings mean POPRT_VISIBLE_DEVICES and

@@ -175,8 +175,9 @@ class BaseRunner:
     def execute_async(self, input: Mapping[str, Any], output: Mapping[str, Any],
                       begin_within: Union[float, datetime.timedelta, None] = None, replica: Optional[int] = None,
                       options: Optional[RequestOptions] = None) -> OutputFuture:
-        """Submits a run and returns immediately. Requests run in the order of submission. Requests beyond the queue
-        (``queue_depth``) wait in a list without limit, so wait for results to limit their number.
+        """Submits a run and returns immediately. Requests of one replica run in the order of submission, except that
+        those of whole steps do not wait for an incomplete batch. Requests beyond the queue (``queue_depth``) wait in a
+        list without limit, so wait for results to limit their number.
 
         With ``begin_within``, in seconds from the call or as a ``timedelta``, the request fails with
         DeadlineExceededError if it has not begun by then. ``replica``, counted from 0, is the replica that runs it; by

@@ -1,6 +1,9 @@
 package org.poprt;
 
-/** The emulated IPUs of the process. All managers have the same ones. Thread-safe. */
+/**
+ * The emulated IPUs of the process. Managers with the same {@code shared} have the same ones.
+ * Thread-safe.
+ */
 public final class DeviceManager implements AutoCloseable {
   private final Handle<RawDeviceManager> handle;
 

@@ -298,13 +298,13 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Submits a run and returns immediately. Runs begin in the order of submission. Runs beyond the
-   * queue ({@link RuntimeConfig#queueDepth}) wait in a list without limit, so wait for results to
-   * limit their number. The future completes on a thread of the common pool. Cancelling it cancels
-   * a run that has not begun, and its memory is then free. A run that has begun continues, {@code
-   * cancel} returns false, and the future completes when the memory is free. (Methods that complete
-   * the future itself, such as {@code orTimeout}, do not free memory: use them on a {@code
-   * copy()}.)
+   * Submits a run and returns immediately. Runs of one replica begin in the order of submission,
+   * except that those of whole steps do not wait for an incomplete batch. Runs beyond the queue
+   * ({@link RuntimeConfig#queueDepth}) wait in a list without limit, so wait for results to limit
+   * their number. The future completes on a thread of the common pool. Cancelling it cancels a run
+   * that has not begun, and its memory is then free. A run that has begun continues, {@code cancel}
+   * returns false, and the future completes when the memory is free. (Methods that complete the
+   * future itself, such as {@code orTimeout}, do not free memory: use them on a {@code copy()}.)
    *
    * @param bindings the memory of inputs and outputs; the buffers are kept, the object may be
    * closed or bound again
