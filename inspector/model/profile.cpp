@@ -126,14 +126,16 @@ ProgramProfile profile_program(const program::LoadedProgram& loaded, double seco
 }
 
 int node_of_instruction(const GraphModel& graph, const std::string& name) {
-  if (const int node = graph.find(name); node != kNone) return node;
+  // GraphModel::find() also returns inputs and outputs of the graph, and readers of weights.
+  const auto has_name = [&](int v) { return v != kNone && graph.value(v).name == name; };
+  int found = kNone;
   for (size_t n = 0; n < graph.nodes().size(); n++) {
     const GraphNode& node = graph.nodes()[n];
-    if (node.kind == NodeKind::op && !node.outputs.empty() && node.outputs[0] != kNone &&
-        graph.value(node.outputs[0]).name == name)
-      return static_cast<int>(n);
+    if (node.kind != NodeKind::op) continue;
+    if (node.name == name) return static_cast<int>(n);
+    if (found == kNone && std::ranges::any_of(node.outputs, has_name)) found = static_cast<int>(n);
   }
-  return kNone;
+  return found;
 }
 
 std::vector<double> node_times(const GraphModel& graph, const ProgramProfile& profile, size_t first,

@@ -30,8 +30,8 @@ struct ProgramProfile {
 ProgramProfile profile_program(const program::LoadedProgram& program, double seconds,
                                Progress& progress);
 
-// Returns the node that an instruction with this name implements: the node has that name, or one of
-// its results has (GraphModel::find()). Returns kNone if there is none.
+// Returns the operator that an instruction with this name implements: the operator has that name,
+// or one of its results has. Returns kNone if there is none.
 int node_of_instruction(const GraphModel& graph, const std::string& name);
 
 // Nanoseconds of each node of a graph; 0 if no instruction has its name or that of its first

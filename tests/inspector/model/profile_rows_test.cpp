@@ -147,6 +147,9 @@ TEST(ProfileRows, TheFirstNodeMayHaveTimesToo) {
 })"));
   ASSERT_EQ(g.find("named"), 0);
   EXPECT_EQ(node_of_instruction(g, "a"), 0);
+  EXPECT_EQ(node_of_instruction(g, "b"), g.find("last"));
+  EXPECT_EQ(g.find("w"), 0);
+  EXPECT_EQ(node_of_instruction(g, "w"), kNone) << "no node computes a weight";
   EXPECT_EQ(node_times(g, *profile_of(0, {{"named", 3}})).at(0), 3);
 }
 
