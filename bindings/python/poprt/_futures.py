@@ -103,3 +103,10 @@ class Submitted:
             self.future.set_result(None)
         else:
             self.future.set_exception(error)
+
+    def deliver(self, done: "Future[Mapping[str, Any]]") -> None:
+        """Calls the object on the loop's thread with the error of a run that is done, for loops that cannot watch files."""
+        try:
+            self.future.get_loop().call_soon_threadsafe(self, None if done.cancelled() else done.exception())
+        except RuntimeError:
+            pass  # the loop is closed

@@ -21,7 +21,7 @@ from . import _load, poprt_raw as _raw
 from ._convert import whole
 from ._describe import DataDesc, describe, describe_all
 from ._device import Device, DeviceManager, DeviceWaitConfig, ReplicaIdToDevice
-from ._futures import OutputFuture, Submitted, loops, raw_loop
+from ._futures import OutputFuture, Submitted, raw_loop
 from ._keywords import unknown
 from ._onnx import Proto
 from ._popef.model import Model as _PopefModel
@@ -210,15 +210,15 @@ class BaseRunner:
 
         loop = asyncio.get_running_loop()
         submitted, raw = Submitted(loop.create_future()), self._open()
-        if loop not in loops:
-            try:
-                raw_loop(loop)
-            except NotImplementedError:  # the loop cannot watch files
-                await self.execute_async(inputs, outputs, begin_within, replica, options)
-                return
-        run = _raw.raw_submit_on_loop(
-            raw, _named("input", inputs), _named("output", outputs), self._check_types, _request(options, begin_within, replica),
-            raw_loop(loop), submitted, raw)
+        try:
+            raw_loop(loop)
+        except NotImplementedError:  # the loop cannot watch files
+            run = self.execute_async(inputs, outputs, begin_within, replica, options)
+            run.add_done_callback(submitted.deliver)
+        else:
+            run = _raw.raw_submit_on_loop(
+                raw, _named("input", inputs), _named("output", outputs), self._check_types, _request(options, begin_within, replica),
+                raw_loop(loop), submitted, raw)  # a variable would keep a loop that ends
         try:
             await submitted.future
         except asyncio.CancelledError:

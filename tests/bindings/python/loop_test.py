@@ -8,6 +8,7 @@ import threading
 import time
 import unittest
 import weakref
+from unittest import mock
 
 import numpy as np
 from poprt import errors
@@ -190,17 +191,18 @@ class Loop(unittest.TestCase):
         asyncio.run(ask())
         self.assertEqual((sys.getrefcount(x), sys.getrefcount(outputs["y"])), before)
 
-    def test_a_loop_that_cannot_watch_files(self):
-        runner = self.runner()
 
-        class Plain(asyncio.SelectorEventLoop):
-            def add_reader(self, fd, callback, *args):
-                raise NotImplementedError
+class Plain(asyncio.SelectorEventLoop):
+    def add_reader(self, fd, callback, *args):
+        raise NotImplementedError
 
-        loop = Plain()
-        self.addCleanup(loop.close)
-        answer = loop.run_until_complete(runner.submit({"x": np.ones((2, 4), np.float32)}))
-        self.assertEqual(answer["y"][0, 0], 3)
+
+class LoopThatCannotWatchFiles(Loop):
+    def setUp(self):
+        for place in (asyncio, asyncio.events):
+            patch = mock.patch.object(place, "new_event_loop", Plain)
+            patch.start()
+            self.addCleanup(patch.stop)
 
 
 if __name__ == "__main__":
