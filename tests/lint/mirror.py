@@ -14,6 +14,7 @@ SUITES = {
     "tests/core/ops/types_in_part_test.cpp",  # partly known types of operators that move tensors
     "tests/core/passes/recorded_passes_test.cpp",  # every pass with its parameters on a few graphs
     "tests/core/program/recorded_links_test.cpp",  # programs of several models and IPUs, whole
+    "tests/core/runtime/runner/forked_shape_runner_test.cpp",  # shape_runner.h in a process that was forked
     "tests/core/runtime/runner/recorded_requests_test.cpp",  # requests and configurations of every runner
     "tests/core/runtime/session/recorded_sessions_test.cpp",  # callbacks of sessions, in order
     "tests/core/compiler/nested_loops_test.cpp",  # memory of values in random nested loops

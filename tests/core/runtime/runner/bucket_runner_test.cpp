@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "core/runtime/runner/refused_requests.h"
 #include "program/builder.h"
 #include "program/link.h"
 #include "program/serialize.h"
@@ -351,26 +352,14 @@ TEST(BucketRunner, BindingsMayBeByIndex) {
 
 TEST(BucketRunner, ExplainsWhyARequestIsRefused) {
   BucketRunner runner(model());
-  static const int64_t transposed[] = {3, 2}, four[] = {4};
-  using Change = void (*)(Request&);
-  const std::pair<Change, const char*> cases[] = {
-      {[](Request& r) { r.in[1] = r.in[0]; }, "input 'x' is given twice"},
-      {[](Request& r) { r.in[0].data = nullptr; }, "input 'x': the pointer is null"},
-      {[](Request& r) { r.in[1].data = nullptr; }, "input 'fixed': the pointer is null"},
-      {[](Request& r) { r.in[0].name = {}, r.in[0].index = 3; },
-       "there is no input 3; the model has 3"},
-      {[](Request& r) { r.in[1].shape = four, r.in[1].rank = 1; },
-       "input 'fixed': expected f32[3] or less where shapes vary, given [4]"},
-      {[](Request& r) { r.in.erase(r.in.begin()); },
-       "input 'x' is missing: no other input determines dimension 'batch'"},
-      {[](Request& r) { r.out[0].shape = transposed, r.out[0].rank = 2; },
-       "output 'y': expected f32[2,3], given [3,2]"},
-      {[](Request& r) { r.out[1] = r.out[0]; }, "output 'y' is given twice"},
-      {[](Request& r) { r.out.pop_back(); }, "output 'f' is missing"},
-      {[](Request& r) { r.out[0].data = nullptr; }, "output 'y': the pointer is null"},
-      {[](Request& r) { r.out[0].name = {}, r.out[0].index = 3; },
-       "there is no output 3; the model has 3"},
-  };
+  static const int64_t four[] = {4};
+  auto cases = refused_requests<Request>();
+  cases.emplace_back([](Request& r) { r.in[0].name = {}, r.in[0].index = 3; },
+                     "there is no input 3; the model has 3");
+  cases.emplace_back([](Request& r) { r.in[1].shape = four, r.in[1].rank = 1; },
+                     "input 'fixed': expected f32[3] or less where shapes vary, given [4]");
+  cases.emplace_back([](Request& r) { r.out[0].name = {}, r.out[0].index = 3; },
+                     "there is no output 3; the model has 3");
   for (const auto& [change, wanted] : cases) {
     Request r(2, 3);
     change(r);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,129 +9,19 @@
 #include <deque>
 #include <functional>
 #include <mutex>
-#include <numeric>
 #include <random>
 #include <thread>
 
 #include "base/error.h"
-#include "program/batch_rows.h"
-#include "program/builder.h"
-#include "program/serialize.h"
-#include "runtime/queue/payload_buffer.h"
+#include "core/runtime/runner/refused_requests.h"
+#include "core/runtime/runner/shape_runner_support.h"
 #include "runtime/session/fault_injection.h"
-#include "runtime/session/popef_file.h"
 #include "support/sanitized.h"
 
 namespace poprt::runtime {
 namespace {
 
-using namespace std::chrono_literals;
-using program::kOpen;
-
-// y [batch, length] = x [batch, length], f [3] = fixed [3], n [?] = x as one row.
-program::OpenShapes open_copies() {
-  return {
-      {{"x", DType::f32, {kOpen, kOpen}, {"batch", "length"}}, {"fixed", DType::f32, {3}, {""}}},
-      {{"y", DType::f32, {kOpen, kOpen}, {"batch", "length"}}, {"f", DType::f32, {3}, {""}}}};
-}
-
-std::shared_ptr<const Model> shaped_copies(const Shape& shape, bool separate_rows = false) {
-  program::Builder b;
-  const auto add = [&](const char* in, const char* out, const Shape& s) {
-    const uint64_t bytes = dtype_bytes(DType::f32, element_count(s));
-    const program::BufferId operands[] = {
-        b.input(b.add_input({in, DType::f32, s}), 0, bytes, DType::f32, s),
-        b.output(b.add_output({out, DType::f32, s}), 0, bytes, DType::f32, s)};
-    b.emit("copy", operands, {}, {}, out);
-  };
-  add("x", "y", shape);
-  if (!separate_rows) add("fixed", "f", {3});
-  program::Notes notes;
-  if (separate_rows)
-    notes[program::kBatchRows] = program::note_of_batch_rows({{0, shape[0], {"x"}, ""}});
-  const auto payload = std::make_shared<PayloadBuffer>();
-  program::write_executable([&](std::span<const std::byte> bytes) { payload->append(bytes); },
-                            b.program(), b.weight_records(), notes);
-  return open_payload("copies", payload->bytes(), payload);
-}
-
-// x and y only, with the proof that rows do not affect each other.
-program::OpenShapes open_rows() {
-  program::OpenShapes shapes = open_copies();
-  shapes.inputs.pop_back();
-  shapes.outputs.pop_back();
-  return shapes;
-}
-
-struct ShapedRequest {
-  ShapedRequest(int64_t batch, int64_t length, float first = 1, bool rows_only = false)
-      : shape{batch, length}, x(static_cast<size_t>(batch * length)), y(x.size(), -1) {
-    std::iota(x.begin(), x.end(), first);
-    in = {{"x", 0, x.data(), x.size() * 4, shape.data(), 2}};
-    out = {{"y", 0, y.data(), y.size() * 4}};
-    if (rows_only) return;
-    in.push_back({"fixed", 0, fixed, 12});
-    out.push_back({"f", 0, f, 12});
-  }
-  void expect_right() const { EXPECT_EQ(y, x) << shape_string(shape); }
-  Shape shape;
-  std::vector<float> x, y;
-  float fixed[3] = {1, 2, 3}, f[3] = {};
-  std::vector<InputBinding> in;
-  std::vector<OutputBinding> out;
-};
-
-Error shaped_error(auto&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e;
-  }
-  return {ErrorCode::ok, "no error"};
-}
-
-// A compiler that counts its calls, and that can be held.
-class CountingCompiler {
- public:
-  explicit CountingCompiler(bool separate_rows = false) : separate_rows_(separate_rows) {}
-
-  CompileShape function() {
-    return [this](const std::vector<Shape>& inputs) {
-      calls++;
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return !held_; });
-      if (inputs[0][1] == kBad) fail(ErrorCode::unimplemented, "a length of {}", kBad);
-      return CompiledShape{shaped_copies(inputs[0], separate_rows_), inputs[0][1] == kCached};
-    };
-  }
-  void hold(bool on) {
-    const std::lock_guard lock(mutex_);
-    held_ = on;
-    changed_.notify_all();
-  }
-  static constexpr int64_t kBad = 99, kCached = 98;
-  std::atomic<int> calls{0};
-
- private:
-  const bool separate_rows_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool held_ = false;
-};
-
-// A request leaves the queue shortly after its answer.
-void expect_idle(const ShapeRunner& runner) {
-  const auto limit = std::chrono::steady_clock::now() + 10s;
-  while (runner.statistics().in_flight > 0 && std::chrono::steady_clock::now() < limit)
-    std::this_thread::yield();
-  EXPECT_EQ(runner.statistics().in_flight, 0u);
-}
-
-ShapeRunnerConfig limited_to(size_t shapes) {
-  ShapeRunnerConfig config;
-  config.max_shapes = shapes;
-  return config;
-}
+using namespace shape_test;
 
 TEST(ShapeRunner, CompilesAShapeWhenItsFirstRequestArrives) {
   CountingCompiler compiler;
@@ -465,16 +353,12 @@ TEST(ShapeRunner, RefusesWrongRequests) {
             "dimension 'batch' is 0: expected 1 or more");
   EXPECT_EQ(message([](ShapedRequest& r) { r.in[0].name = "z"; }),
             "there is no input 'z'; inputs are: 'x', 'fixed'");
-  EXPECT_EQ(message([](ShapedRequest& r) { r.in.erase(r.in.begin()); }),
-            "input 'x' is missing: no other input determines dimension 'batch'");
   EXPECT_EQ(compiler.calls, 0);
-  const Shape transposed{3, 2};
-  EXPECT_EQ(
-      message([&](ShapedRequest& r) { r.out[0].shape = transposed.data(), r.out[0].rank = 2; }),
-      "output 'y': expected f32[2,3], given [3,2]");
+  for (const auto& [change, wanted] : refused_requests<ShapedRequest>()) {
+    EXPECT_EQ(message(change), wanted);
+    if (std::string_view(wanted).starts_with("input 'x' is")) EXPECT_EQ(compiler.calls, 0);
+  }
   EXPECT_NE(message([](ShapedRequest& r) { r.in[1].bytes = 8; }).find("'fixed'"),
-            std::string::npos);
-  EXPECT_NE(message([](ShapedRequest& r) { r.out.pop_back(); }).find("'f' is missing"),
             std::string::npos);
   ShapeRunnerConfig merging;
   merging.runner.batching_dim = 0;
@@ -877,152 +761,6 @@ TEST(ShapeRunner, ManyShapesOfManyThreads) {
   EXPECT_GT(s.removed, 0u);
   expect_idle(runner);
 }
-
-// A sanitizer's own threads do not survive fork().
-#if !POPRT_TEST_SANITIZED
-// Returns the exit code of a child that calls `code`, or minus the signal that ended it. A child
-// that waits for ever is ended by an alarm.
-int in_child(auto&& code) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
-    _exit(code());
-  }
-  int status = -1;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-enum Answer : int { kRight = 0, kRefused = 1, kWrong = 2, kOtherError = 3 };
-
-// Runs a request in a forked child.
-Answer run_forked(ShapeRunner& runner, int64_t batch, int64_t length, bool async = false) {
-  ShapedRequest r(batch, length, 5);
-  const Error e = shaped_error([&] {
-    if (!async) return runner.execute(r.in, r.out);
-    RequestOptions options;
-    options.timeout = 50s;
-    const RequestPtr request = runner.execute_async(r.in, r.out, {}, options);
-    request->wait();
-    request->check();
-  });
-  if (e.code() == ErrorCode::ok) return r.x == r.y ? kRight : kWrong;
-  const bool clear = e.code() == ErrorCode::failed_precondition &&
-                     std::string(e.what()).find("was forked") != std::string::npos;
-  return clear ? kRefused : kOtherError;
-}
-
-// Servers that load a model before they fork their workers.
-TEST(ShapeRunner, AForkedChildRunsKnownShapesAndCompilesOthers) {
-  for (const bool ahead : {false, true}) {
-    CountingCompiler compiler;
-    auto runner = std::make_unique<ShapeRunner>(
-        open_copies(), compiler.function(), ahead ? shaped_copies({9, 9}) : nullptr, limited_to(3));
-    ShapedRequest known(2, 4);
-    runner->execute(known.in, known.out);
-    known.expect_right();
-    // The thread that has compiled the shape may not have released the lock yet.
-    while (runner->shapes().compiled < 1) std::this_thread::yield();
-    std::this_thread::sleep_for(20ms);
-    for (int i = 0; i < 5; i++)
-      EXPECT_EQ(in_child([&] {
-                  int answer = run_forked(*runner, 2, 4);
-                  for (int64_t length = 1; length < 8; length++)
-                    answer |= run_forked(*runner, 3, length, length % 2);
-                  answer |= run_forked(*runner, 2, 4);
-                  if (ahead) answer |= run_forked(*runner, 9, 9);
-                  if (runner->shapes().compiled < 7) answer |= 4;
-                  runner->stop();
-                  runner.reset();
-                  return answer;
-                }),
-                kRight)
-          << i;
-    known.y.assign(known.y.size(), -1);
-    runner->execute(known.in, known.out);
-    known.expect_right();
-  }
-}
-
-// A thread of the parent may have any lock of the runner when the process forks.
-TEST(ShapeRunner, AChildForkedWhileShapesAreCompiledGetsTheResultOrOneError) {
-  CountingCompiler compiler;
-  auto runner = std::make_unique<ShapeRunner>(open_copies(), compiler.function(),
-                                              shaped_copies({2, 2}), limited_to(4));
-  std::atomic<bool> stop{false};
-  std::vector<std::thread> others;
-  for (int t = 0; t < 2; t++)
-    others.emplace_back([&, t] {
-      RequestOptions options;
-      options.timeout = 50s;
-      for (int64_t i = 0; !stop; i++) {
-        ShapedRequest r(3 + t, 1 + i % 90);
-        if (t == 0) {
-          runner->execute(r.in, r.out);
-        } else {
-          const RequestPtr request = runner->execute_async(r.in, r.out, {}, options);
-          request->wait();
-          request->check();
-        }
-        if (i % 8 == 0) std::this_thread::sleep_for(200us);
-      }
-    });
-  int known_right = 0, new_right = 0;
-  for (int i = 0; i < 200 && !HasFailure(); i++) {
-    const int code = in_child([&] {
-      const int known = run_forked(*runner, 2, 2), other = run_forked(*runner, 1, 7, i % 2);
-      if (i % 3 == 0) runner->stop();
-      runner.reset();
-      return known + 4 * other;
-    });
-    EXPECT_GE(code, 0) << "signal " << -code << " in child " << i;
-    EXPECT_LE(code % 4, kRefused) << i;
-    EXPECT_LE(code / 4, kRefused) << i;
-    known_right += code % 4 == kRight;
-    new_right += code / 4 == kRight;
-    std::this_thread::sleep_for(std::chrono::microseconds(i * 7 % 300));
-  }
-  stop = true;
-  for (std::thread& t : others) t.join();
-  EXPECT_GT(known_right, 0);
-  ShapedRequest after(5, 5);
-  runner->execute(after.in, after.out);
-  after.expect_right();
-  RecordProperty("known", known_right);
-  RecordProperty("new", new_right);
-}
-
-TEST(ShapeRunner, AForkedChildDoesNotWaitForRequestsOfItsParent) {
-  CountingCompiler compiler;
-  auto runner = std::make_unique<ShapeRunner>(open_copies(), compiler.function(),
-                                              shaped_copies({2, 2}), ShapeRunnerConfig());
-  compiler.hold(true);
-  ShapedRequest waits(1, 5);
-  RequestOptions options;
-  options.timeout = 1h;
-  RequestPtr request = runner->execute_async(waits.in, waits.out, {}, options);
-  while (compiler.calls == 0) std::this_thread::yield();
-  EXPECT_EQ(in_child([&] {
-              request->wait();
-              const Error e = shaped_error([&] { request->check(); });
-              if (e.code() != ErrorCode::failed_precondition) return 1;
-              if (std::string(e.what()).find("was forked") == std::string::npos) return 2;
-              // The shape that is being compiled, and another one.
-              if (run_forked(*runner, 1, 5) != kRefused) return 3;
-              if (run_forked(*runner, 1, 6, true) != kRefused) return 4;
-              if (run_forked(*runner, 2, 2) != kRight) return 5;
-              if (runner->statistics().completed != 1) return 6;
-              request = RequestPtr();
-              runner.reset();
-              return 0;
-            }),
-            0);
-  compiler.hold(false);
-  request->wait();
-  request->check();
-  waits.expect_right();
-}
-#endif
 
 // Threads that request a new shape at the same time share its compilation.
 TEST(ShapeRunner, AShapeIsCompiledOnceForAllThreads) {
