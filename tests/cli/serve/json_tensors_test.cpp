@@ -5,23 +5,14 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "refusal.h"
+
 namespace poprt::serve {
 namespace {
-
-std::string refusal_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), POPRT_INVALID_ARGUMENT);
-    return e.what();
-  }
-  return "taken";
-}
 
 JsonRequest parsed(const std::string& json, const std::string& tail = "") {
   JsonRequest request;

@@ -2,25 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <tuple>
 
-#include "serve/inference.h"
+#include "refusal.h"
 
 namespace poprt::serve {
 namespace {
 
 using Value = decltype(Parameter::value);
-
-std::string refusal_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), POPRT_INVALID_ARGUMENT);
-    return e.what();
-  }
-  return "taken";
-}
 
 std::string request(const std::string& name, const Value& value) {
   RequestParameters to;
