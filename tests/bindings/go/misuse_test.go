@@ -103,8 +103,10 @@ func TestMessagesHaveTheNamesOfFields(t *testing.T) {
 
 func TestAnUnbufferedChannel(t *testing.T) {
 	r := runner(t, affine(t))
-	for _, x := range [][]float32{iota8(0), {1}} {
-		panics(t, "poprt: the done channel is unbuffered", func() { r.Go(in(x), out(make([]float32, 8)), make(chan *poprt.Call)) })
+	for _, name := range []string{"x", "z"} {
+		panics(t, "poprt: the done channel is unbuffered", func() {
+			r.Go([]poprt.Tensor{poprt.Named(name, iota8(0))}, out(make([]float32, 8)), make(chan *poprt.Call))
+		})
 	}
 }
 
