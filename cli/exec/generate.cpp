@@ -313,7 +313,6 @@ void require_own_save(const GenerateArguments& a) {
 
 void require_separate_save(const GenerateArguments& a) {
   if (a.save.empty()) return;
-  require_own_save(a);
   CommandFiles files;
   std::error_code error;
   if (std::filesystem::is_directory(a.model, error))
@@ -323,6 +322,7 @@ void require_separate_save(const GenerateArguments& a) {
   files.reads(a.tokenizer);
   for (const std::string& features : a.features) files.reads(features);
   files.writes(a.save, "--save");
+  require_own_save(a);
 }
 
 int generate(const GenerateArguments& a) {
