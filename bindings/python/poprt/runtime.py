@@ -210,6 +210,7 @@ class BaseRunner:
 
         loop = asyncio.get_running_loop()
         submitted, raw = Submitted(loop.create_future()), self._open()
+        run: Any  # of either kind, which have cancel()
         try:
             raw_loop(loop)
         except NotImplementedError:  # the loop cannot watch files
