@@ -12,10 +12,8 @@ namespace poprt::cli {
 namespace fs = std::filesystem;
 
 std::string converted_path(const GivenOptions& given, const std::string& input) {
-  const fs::path name(
-      given.text("output_model", fs::path(input).stem().string() + ".optimized.onnx"));
-  return name.is_absolute() ? name.string()
-                            : (fs::path(given.text("output_dir", "./")) / name.filename()).string();
+  const std::string standard = fs::path(input).stem().string() + ".optimized.onnx";
+  return fs::path(given.text("output_dir", "./")) / given.text("output_model", standard);
 }
 
 namespace {

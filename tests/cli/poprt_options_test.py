@@ -91,6 +91,14 @@ class InputOutputInformation(OptionTest):
         self.succeeds("-i", model("relu"), "--output_dir", "x", "--output_model", "b.onnx")
         self.assertEqual(sorted(self.tree()), ["relu.optimized.onnx", "x", "x/b.onnx"])
 
+    def test_output_model_keeps_its_folder(self):
+        self.write("b.onnx", b"unrelated")
+        self.fails(["-i", model("relu"), "--output_model", "none/b.onnx"], "'./none/b.onnx'", "No such file or directory")
+        os.makedirs(self.path("out/deep"))
+        self.succeeds("-i", model("relu"), "--output_dir", "out", "--output_model", "deep/b.onnx")
+        self.assertEqual(sorted(self.tree()), ["b.onnx", "out", "out/deep", "out/deep/b.onnx"])
+        self.assertEqual(self.tree()["b.onnx"], b"unrelated")
+
     @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
     def test_output_dir_without_access(self):
         os.mkdir(self.path("locked"))

@@ -23,6 +23,8 @@ TEST(ConvertedPath, IsBelowTheOutputFolder) {
   EXPECT_EQ(converted_path(paths("", ""), "in/net.onnx"), "./net.optimized.onnx");
   EXPECT_EQ(converted_path(paths("out", ""), "in/net.onnx"), "out/net.optimized.onnx");
   EXPECT_EQ(converted_path(paths("out", "other.onnx"), "in/net.onnx"), "out/other.onnx");
+  EXPECT_EQ(converted_path(paths("", "sub/other.onnx"), "in/net.onnx"), "./sub/other.onnx");
+  EXPECT_EQ(converted_path(paths("out", "sub/other.onnx"), "in/net.onnx"), "out/sub/other.onnx");
   EXPECT_EQ(converted_path(paths("out", "/tmp/other.onnx"), "in/net.onnx"), "/tmp/other.onnx");
 }
 
