@@ -96,6 +96,17 @@ class ShapesBatchOpset(OptionTest):
         self.assertRegex(ran.err, r"poprt: --check: output 'y' of the converted model differs in 6 of 6 elements")
         self.assertEqual(self.tree(), before)
 
+    def test_check_computes_with_the_numerics_of_the_executable(self):
+        """Squares beyond the range of halves: NaN on the chip, and in f32 for the fast emulator."""
+        nodes = [onnx.node("Mul", ["x", "c"], ["m"]), onnx.node("Mul", ["m", "m"], ["s"]), onnx.node("Sqrt", ["s"], ["y"])]
+        values = [onnx.value(name, onnx.F32, [2, 3]) for name in "xy"]
+        self.write("squares.onnx", onnx.model(nodes, values[:1], values[1:], [onnx.floats("c", [1], [1000])]))
+        words = ["-i", "squares.onnx", "--precision", "fp16", "--check"]
+        self.assertIn("within the tolerance\n", self.succeeds(*words))
+        self.fails([*words, "--numerics", "faithful"], "--check: output 'y'", "nan")
+        self.succeeds(*words, "--numerics", "faithful", "--enable_avoid_overflow_patterns")
+        self.succeeds("-i", DIGITS, *SHAPE, "--precision", "fp16", "--check", "--precision_compare", "--numerics", "faithful")
+
     def test_check_of_a_size_that_depends_on_data(self):
         nodes = [onnx.node("Relu", ["x"], ["r"]), onnx.node("NonZero", ["r"], ["at"])]  # half of them are zero
         self.write("m.onnx", onnx.model(nodes, [onnx.value("x", onnx.F32, [8, 9])], [onnx.value("at", onnx.S64, [2, "n"])]))

@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <utility>
 
+#include "faithful_device.h"
+#include "option_lists.h"
+
 namespace poprt::capi {
 namespace {
 
@@ -56,6 +59,14 @@ void take_sizes(std::map<std::string, CheckedOutput>& outputs) {
   for (const std::string& name : used) outputs.erase(name);
 }
 
+std::unique_ptr<runtime::ModelRunner> runner_of(
+    const std::shared_ptr<const runtime::Model>& model) {
+  runtime::RunnerConfig config;
+  if (model->opaque.contains(kFaithfulModel))
+    config.session.device = faithful_device(*model, {.faithful = true});
+  return std::make_unique<runtime::ModelRunner>(model, config);
+}
+
 }  // namespace
 
 std::vector<double> CheckedOutput::values() const {
@@ -68,7 +79,7 @@ std::vector<int64_t> CheckedOutput::integers() const {
 }
 
 CheckedModel::CheckedModel(std::shared_ptr<const runtime::Model> model)
-    : model_(std::move(model)), runner_(std::make_unique<runtime::ModelRunner>(model_)) {}
+    : model_(std::move(model)), runner_(runner_of(model_)) {}
 
 std::vector<CheckInput> CheckedModel::inputs() const {
   std::vector<CheckInput> list;
@@ -99,7 +110,7 @@ CheckedRun CheckedModel::run(const std::map<std::string, Tensor>& tensors) {
     run.failure = e;
     // The device may have stopped during a run, so the next run creates a new runner.
     runner_.reset();
-    runner_ = std::make_unique<runtime::ModelRunner>(model_);
+    runner_ = runner_of(model_);
     return run;
   }
   take_sizes(run.outputs);

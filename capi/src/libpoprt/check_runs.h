@@ -35,9 +35,10 @@ struct CheckedRun {
   std::optional<Error> failure;
 };
 
+// An executable for runners with faithful numerics computes with them.
 class CheckedModel {
  public:
-  // Acquires a device. Throws the errors of ModelRunner.
+  // Acquires a device. Throws the errors of ModelRunner and of faithful_device().
   explicit CheckedModel(std::shared_ptr<const runtime::Model> model);
 
   // The inputs of requests, in the model's order.

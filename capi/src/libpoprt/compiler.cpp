@@ -330,7 +330,7 @@ PlainOptions plain_options(const poprt_compiler& c) {
     // without them.
     return name == "precision" || name == "execution_precision" || name == "eightbitsio" ||
            name == "custom_patterns" || name == "custom_transform_applier_settings" ||
-           name == "serialize_ir" || name == "serialized_ir_dest";
+           name == "serialize_ir" || name == "serialized_ir_dest" || name == "numerics";
   });
   plain.named.push_back({capi::kPlain, "1"});
   return plain;
@@ -361,6 +361,8 @@ std::shared_ptr<const runtime::Model> compile_converted(const poprt_compiler& c,
   o.struct_size = sizeof o;
   if (const char* precision = execution_precision(c))
     named.push_back({"execution_precision", precision});
+  for (const char* name : {"numerics", "partials_type"})
+    if (const char* value = capi::named_option(c.options, name)) named.push_back({name, value});
   return compile_quietly(o, named, source);
 }
 
