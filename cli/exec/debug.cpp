@@ -167,10 +167,20 @@ std::string marked(ir::Graph& graph, const std::vector<std::string>& names, cons
   return file.string();
 }
 
-void dump(const Comparison& c, std::string name, const char* side, const Tensor& tensor) {
-  std::ranges::replace(name, '/', '_');
-  fs::create_directories(c.dump_dir);
-  inspector::save_npy(fs::path(c.dump_dir) / fmt::format("{}_{}.npy", name, side), tensor);
+// Saves each tensor as NAME_SIDE.npy in the folder. Names that differ in '/' and '_' only would be
+// one file, so all but the first receive a number: a_b_src.npy, a_b_2_src.npy.
+void dump(const fs::path& folder, const std::vector<std::string>& names, const char* side,
+          const NamedTensors& tensors) {
+  fs::create_directories(folder);
+  std::map<std::string, std::string> used;  // names of tensors by those of files
+  for (const std::string& name : names) {
+    std::string stem = name;
+    std::ranges::replace(stem, '/', '_');
+    std::string file = stem;
+    for (int number = 2; used.emplace(file, name).first->second != name; number++)
+      file = fmt::format("{}_{}", stem, number);
+    inspector::save_npy(folder / fmt::format("{}_{}.npy", file, side), tensors.at(name));
+  }
 }
 
 // Prints one row per pair. Returns whether all pairs have equal shapes.
@@ -246,11 +256,10 @@ int compare(const Comparison& c) {
   const NamedTensors second =
       run_on_backend(c.dst_backend, marked(*other, second_names, folder.path() / "other.onnx"),
                      other_inputs, settings);
-  if (c.dump_data)
-    for (const auto& [from, to] : pairs) {
-      dump(c, from, "src", first.at(from));
-      dump(c, to, "dst", second.at(to));
-    }
+  if (c.dump_data) {
+    dump(c.dump_dir, first_names, "src", first);
+    dump(c.dump_dir, second_names, "dst", second);
+  }
   return report(c, pairs, first, second) ? 0 : 1;
 }
 
@@ -284,7 +293,8 @@ void add_debug_compare(Command& debug, std::function<int()>& action) {
   a->add_option("--mark_io_mapping", c->mapping,
                 "SOURCE=OTHER: inputs and tensors with different names")
       ->many();
-  a->add_flag("--dump_data", c->dump_data, "Write NAME_src.npy and NAME_dst.npy");
+  a->add_flag("--dump_data", c->dump_data,
+              "Write NAME_src.npy and NAME_dst.npy; '/' in a name becomes '_'");
   a->add_option("--dump_dir", c->dump_dir, "Folder for them")->capture_default_str();
   a->add_flag("--json", c->json, "Report as JSON");
   add_compile_options(*a, c->compile);

@@ -122,6 +122,15 @@ class Compare(DebugTest):
         self.assertEqual(sorted(f for f in self.tree() if f.startswith("d/")), ["d/r_0_dst.npy", "d/r_0_src.npy"])
         self.assertEqual(struct.unpack("<4f", self.tree()["d/r_0_src.npy"][-16:]), (2, 0, 4, 8))
 
+    def test_dumped_files_have_different_names(self):
+        self.write("near.onnx", w.model([w.node(op, ["x"], [name]) for op, name in (("Neg", "a/b"), ("Abs", "a_b"), ("Relu", "a_b_2"))],
+                                        [w.value("x", w.F32, [1])], [w.value(name, w.F32, [1]) for name in ("a/b", "a_b", "a_b_2")]))
+        self.npy("one.npy", "f4", [1], [1])
+        self.succeeds("compare", "--src_model", "near.onnx", "--dst_model", "near.onnx", "--input_data", "x=one.npy", "--dump_data",
+                      "--dump_dir", "d", "--mark_outputs", "all")
+        first = {name: struct.unpack("<f", data[-4:]) for name, data in self.tree().items() if name.endswith("_src.npy")}
+        self.assertEqual(first, {"d/a_b_src.npy": (-1,), "d/a_b_2_src.npy": (1,), "d/a_b_2_2_src.npy": (1,)})
+
     def test_shapes_that_differ_exit_with_1(self):
         self.write("wide.onnx", w.model([w.node("Concat", ["x", "x"], ["y"], axis=0)], [w.value("x", w.F32, [2, 2])],
                                         [w.value("y", w.F32, [4, 2])]))
