@@ -65,7 +65,9 @@ int main(int argc, char** argv) {
   std::string command = argc > 1 ? argv[1] : "";
   std::vector<char*> words(argv, argv + argc);
   std::string help = "--help";
-  if (command == "help" && argc == 3 && app.has_command(argv[2])) {
+  const HelpTopic* topic = argc == 3 ? find_topic(argv[2]) : nullptr;
+  const bool listed = topic && std::string_view(argv[2]) == topic->name;  // by "help"
+  if (command == "help" && argc == 3 && !listed && app.has_command(argv[2])) {
     command = argv[2];  // "help bench" is "bench --help"
     words = {argv[0], argv[2], help.data()};
   }

@@ -55,6 +55,10 @@ class Help(CommandTest):
         self.assertLess(text.index("--seconds"), text.index("Compilation of ONNX models:"))
         self.assertGreater(text.index("--precision"), text.index("Compilation of ONNX models:"))
 
+    def test_topics_with_the_name_of_a_command(self):
+        for topic in ("estimate", "cache", "passes", "options"):
+            self.assertEqual(self.succeeds("help", topic, command="poprt_exec"), self.succeeds("help", topic, command="poprt"))
+
     def test_topics(self):
         for command in ("poprt", "poprt_exec"):
             listed = re.findall(r"^  (\w+) ", self.succeeds("help", command=command), re.M)
