@@ -544,12 +544,12 @@ void add_winograd_option(Command& command, std::string& choice) {
       ->check(one_of({"off", "exact", "fast"}));
 }
 
-void add_batch_options(Command& command, int64_t& size, int64_t& axis) {
-  auto* s = command.add_option("--batch_size", size, "Batch size of every input")
-                ->check(at_least<int64_t>(1));
-  command.add_option("--batch_axis", axis, "Axis of the batch, with --batch_size [0]")
-      ->check(at_least<int64_t>(0))
-      ->needs(s);
+void add_batch_options(Command& command, int64_t& size, int64_t& axis, bool axis_alone) {
+  const Option* s = command.add_option("--batch_size", size, "Batch size of every input")
+                        ->check(at_least<int64_t>(1));
+  Option* a = command.add_option("--batch_axis", axis, "Axis of the batch, with --batch_size [0]")
+                  ->check(at_least<int64_t>(0));
+  if (!axis_alone) a->needs(s);
 }
 
 }  // namespace poprt::cli

@@ -187,6 +187,7 @@ Check existing_file();
 Check existing_folder();
 
 void add_winograd_option(Command& command, std::string& choice);
-void add_batch_options(Command& command, int64_t& size, int64_t& axis);
+// `axis_alone`: the command has another option for batch sizes, and checks that one is given.
+void add_batch_options(Command& command, int64_t& size, int64_t& axis, bool axis_alone = false);
 
 }  // namespace poprt::cli

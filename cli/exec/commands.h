@@ -17,9 +17,10 @@ class Command;
 
 struct CompileSettings;
 // Adds the options of every command that may compile. `precisions` are the types that --precision
-// takes.
+// takes. `axis_alone` as for add_batch_options().
 void add_compile_options(Command& command, CompileSettings& settings,
-                         const std::vector<std::string>& precisions = {"fp32", "fp16"});
+                         const std::vector<std::string>& precisions = {"fp32", "fp16"},
+                         bool axis_alone = false);
 
 // Adds --execution_precision, an option of the runner.
 void add_precision_option(Command& command, std::string& precision);

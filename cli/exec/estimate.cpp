@@ -129,7 +129,7 @@ std::unique_ptr<ir::Graph> converted(const EstimateArguments& a,
 compiler::DriverOptions conversion_with_batch(const EstimateArguments& a, int64_t batch) {
   compiler::DriverOptions options = conversion_of(a);
   options.batch_size = batch;
-  options.batch_axis = std::max<int64_t>(options.batch_axis, 0);
+  options.batch_axis = std::max<int64_t>(a.compile.batch_axis, 0);
   return options;
 }
 
@@ -297,9 +297,11 @@ void take_recorded(EstimateArguments& a) {
   check_single_shapes(a.input_shapes);
 }
 
-// An option whose values --sweep names must not have another value.
+// An option whose values --sweep names must not have another value, and an axis is that of a batch.
 void check_sweep(const EstimateArguments& a) {
   const bool batch = a.command->is_given("--batch_size");
+  if (a.command->is_given("--batch_axis") && !batch && !a.sweep.starts_with("batch_size="))
+    throw Usage("--batch_axis requires --batch_size or --sweep batch_size=N,N,...");
   const bool proportion = a.command->is_given("--available_memory_proportion");
   if ((batch && a.sweep.starts_with("batch_size=")) ||
       (proportion && a.sweep.starts_with("available_memory_proportion=")))
@@ -402,7 +404,7 @@ void add_estimate(Command& app, std::function<int()>& action) {
   c->add_flag("--verbose", a->operations, "Also each operation with its supersteps");
   c->add_flag("--plans", a->plans, "Also the plan of each product");
   c->add_flag("--json", a->json, "As JSON");
-  add_compile_options(*c, a->compile, {"fp32", "fp16", "fp8", "fp8_weight"});
+  add_compile_options(*c, a->compile, {"fp32", "fp16", "fp8", "fp8_weight"}, true);
   c->callback([a, &action] { action = [a] { return run(*a); }; });
 }
 

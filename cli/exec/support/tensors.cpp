@@ -61,7 +61,7 @@ void add_precision_option(Command& command, std::string& precision) {
 }
 
 void add_compile_options(Command& command, CompileSettings& s,
-                         const std::vector<std::string>& precisions) {
+                         const std::vector<std::string>& precisions, bool axis_alone) {
   command.group("Compilation of ONNX models");
   add_plugin_option(command);
   command
@@ -70,7 +70,7 @@ void add_compile_options(Command& command, CompileSettings& s,
           "NAME=d0,d1,...: fix variable dimensions (several words); NAME=d0,d1/e0,e1 compiles "
           "several shapes")
       ->many();
-  add_batch_options(command, s.batch_size, s.batch_axis);
+  add_batch_options(command, s.batch_size, s.batch_axis, axis_alone);
   std::string list = precisions.front();
   for (size_t i = 1; i < precisions.size(); i++)
     list += (i + 1 < precisions.size() ? ", " : " or ") + precisions[i];

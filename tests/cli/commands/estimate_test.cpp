@@ -99,6 +99,30 @@ TEST_F(EstimateCommand, SweepsBatchesAndNamesTheBest) {
   EXPECT_EQ(estimated(kEstimated, {"--sweep", "width=1"}).code, 2);
 }
 
+TEST_F(EstimateCommand, SweepsBatchesAtAnotherAxis) {
+  const std::string rows = R"(graph "g" opset {"": 17} {
+  input %x : f32[8,N]
+  %y = Relu(%x)
+  output %y
+})";
+  const auto samples = [&](const std::string& size) {
+    const Ran ran = estimated(rows, {"--batch_axis", "1", "--batch_size", size, "--json"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.json()["throughput"].get<double>();
+  };
+  const Ran ran = estimated(rows, {"--sweep", "batch_size=1,64", "--batch_axis", "1", "--json"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.json()["sweep"][0]["throughput"].get<double>(), samples("1"));
+  EXPECT_EQ(ran.json()["sweep"][1]["throughput"].get<double>(), samples("64"));
+  for (std::vector<std::string> words : {std::vector<std::string>{"--batch_axis", "1"},
+                                         {"--batch_axis", "0", "--sweep",
+                                          "available_memory_proportion=0.2"}}) {
+    const Ran alone = estimated(kEstimated, words);
+    EXPECT_EQ(alone.code, 2);
+    EXPECT_NE(alone.err.find("--batch_axis requires --batch_size"), std::string::npos) << alone.err;
+  }
+}
+
 // An executable is estimated with the options that it records, unless the command line has others.
 TEST_F(EstimateCommand, RecordedOptionsMatchTheCommandLine) {
   onnx("recorded.onnx", kEstimated);
