@@ -108,6 +108,7 @@ compiler::DriverOptions conversion_of(const EstimateArguments& a) {
   for (const NamedShape& n : a.input_shapes) options.input_shape[n.name] = n.shape;
   options.batch_size = a.compile.batch_size;
   options.batch_axis = a.compile.axis();
+  options.without_batch.insert(a.weights.begin(), a.weights.end());
   options.passes = a.compile.passes;
   options.skip_passes = a.compile.skip_passes;
   return options;

@@ -114,13 +114,28 @@ TEST_F(EstimateCommand, SweepsBatchesAtAnotherAxis) {
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.json()["sweep"][0]["throughput"].get<double>(), samples("1"));
   EXPECT_EQ(ran.json()["sweep"][1]["throughput"].get<double>(), samples("64"));
-  for (std::vector<std::string> words : {std::vector<std::string>{"--batch_axis", "1"},
-                                         {"--batch_axis", "0", "--sweep",
-                                          "available_memory_proportion=0.2"}}) {
+  for (std::vector<std::string> words :
+       {std::vector<std::string>{"--batch_axis", "1"},
+        {"--batch_axis", "0", "--sweep", "available_memory_proportion=0.2"}}) {
     const Ran alone = estimated(kEstimated, words);
     EXPECT_EQ(alone.code, 2);
     EXPECT_NE(alone.err.find("--batch_axis requires --batch_size"), std::string::npos) << alone.err;
   }
+}
+
+TEST_F(EstimateCommand, WeightsHaveNoBatch) {
+  const std::string shapes = R"(graph "g" opset {"": 17} {
+  input %x : f32[N,512]
+  input %w : f32[512,512]
+  %y = MatMul(%x, %w)
+  output %y
+})";
+  const Ran one = estimated(shapes, {"--weights", "w", "--batch_size", "16", "--json"});
+  ASSERT_EQ(one.code, 0) << one.err;
+  const Ran swept = estimated(shapes, {"--weights", "w", "--sweep", "batch_size=8,16", "--json"});
+  ASSERT_EQ(swept.code, 0) << swept.err;
+  EXPECT_EQ(swept.json()["sweep"][1]["cycles"], one.json()["cycles"]);
+  EXPECT_EQ(estimated(shapes, {"--batch_size", "16"}).code, 1);
 }
 
 // An executable is estimated with the options that it records, unless the command line has others.
