@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "compiler/quantize/calibrate.h"
 #include "compiler/quantize/range_search.h"
+#include "compiler/quantize/samples.h"
 #include "passes/common/byte_values.h"
 #include "passes/common/byte_weights.h"
 #include "passes/common/weighted_products.h"
@@ -21,6 +22,42 @@ using ir::Value;
 using passes::ByteValues;
 using passes::PrecisionParameters;
 using passes::WeightedProduct;
+
+// The number of samples of the data and of each run. The input with the most runs determines both,
+// because the array of an input with fewer runs is repeated.
+struct SampleCounts {
+  int64_t all = 0, run = 1;
+};
+
+SampleCounts counts_of(const ir::Graph& graph, const std::map<std::string, Tensor>& data) {
+  SampleCounts counts;
+  int64_t most = 0;
+  for (const Value* v : graph.inputs()) {
+    const auto found = data.find(v->name());
+    if (v->is_constant() || found == data.end() || v->shape().empty() || v->shape()[0] == 0)
+      continue;
+    const int64_t all = found->second.shape()[0], run = v->shape()[0];
+    const int64_t runs = (all + run - 1) / run;
+    if (runs < most || (runs == most && all < counts.all)) continue;
+    most = runs;
+    counts = {all, run};
+  }
+  return counts;
+}
+
+// The runs of the data that measure the result and are not used to choose ranges.
+struct HeldOut {
+  int64_t first = 0, end = 0;
+  bool separate() const { return first > 0; }
+};
+
+HeldOut held_out(const Samples& samples, const SampleCounts& counts) {
+  constexpr int64_t kPart = 5;
+  HeldOut held{samples.runs(), samples.runs()};
+  do held.first--;
+  while (held.first > 1 && kPart * (counts.all - held.first * counts.run) < counts.all);
+  return held;
+}
 
 class ByteCalibrator {
  public:
@@ -92,7 +129,7 @@ std::vector<WeightedProduct> ByteCalibrator::products() const {
 // Runs the model on the data, except the held-out runs, with the values as outputs.
 void ByteCalibrator::record(const ByteValues& values) {
   const Samples samples(graph_, calibration_.data);
-  const HeldOut held = held_out(samples);
+  const HeldOut held = held_out(samples, counts_of(graph_, calibration_.data));
   const int64_t runs = held.separate() ? held.first : samples.runs();
   std::vector<const Value*> sources;
   for (const Value* v : values.values())
@@ -245,28 +282,6 @@ class OutputDifference {
   int64_t rows_ = 0, same_ = 0;
 };
 
-// The number of samples of the data and of each run. The input with the most runs determines both,
-// because the array of an input with fewer runs is repeated.
-struct SampleCounts {
-  int64_t all = 0, run = 1;
-};
-
-SampleCounts counts_of(const ir::Graph& graph, const std::map<std::string, Tensor>& data) {
-  SampleCounts counts;
-  int64_t most = 0;
-  for (const Value* v : graph.inputs()) {
-    const auto found = data.find(v->name());
-    if (v->is_constant() || found == data.end() || v->shape().empty() || v->shape()[0] == 0)
-      continue;
-    const int64_t all = found->second.shape()[0], run = v->shape()[0];
-    const int64_t runs = (all + run - 1) / run;
-    if (runs < most || (runs == most && all < counts.all)) continue;
-    most = runs;
-    counts = {all, run};
-  }
-  return counts;
-}
-
 // Correct answers of both models.
 class Labels {
  public:
@@ -294,14 +309,18 @@ class Labels {
     }
   }
 
-  // The output with a class for each sample.
+  // The output with a class for each sample. Throws invalid_argument if there is none, or if a
+  // label is none of its classes.
   std::optional<size_t> output_of(const ir::Graph& graph, int64_t run) const {
     if (labels_.empty()) return std::nullopt;
     for (size_t i = 0; i < graph.outputs().size(); i++) {
       const Shape& shape = graph.outputs()[i]->shape();
       const bool is_row = shape.size() == 2 && shape[1] > 1;
       const bool is_class = shape.size() == 1 && !is_float(graph.outputs()[i]->dtype());
-      if (!shape.empty() && shape[0] == run && (is_row || is_class)) return i;
+      if (!shape.empty() && shape[0] == run && (is_row || is_class)) {
+        if (is_row) require_classes(shape[1]);
+        return i;
+      }
     }
     fail(ErrorCode::invalid_argument,
          "`calibration_labels`: the model has no output [{},CLASSES] of numbers and none [{}] of "
@@ -318,6 +337,14 @@ class Labels {
   }
 
  private:
+  void require_classes(int64_t classes) const {
+    for (size_t i = 0; i < labels_.size(); i++)
+      if (labels_[i] < 0 || labels_[i] >= classes)
+        fail(ErrorCode::invalid_argument,
+             "`calibration_labels`: the label of sample {} is {}, expected a class from 0 to {}", i,
+             labels_[i], classes - 1);
+  }
+
   const std::vector<int64_t>& labels_;
   int64_t count_ = 0, was_ = 0, is_ = 0;
 };
@@ -329,13 +356,6 @@ std::vector<Tensor> space_for_outputs(const ir::Graph& graph) {
 }
 
 }  // namespace
-
-HeldOut held_out(const Samples& samples) {
-  const int64_t runs = samples.runs();
-  if (runs < 2) return {0, runs};
-  constexpr int64_t kPart = 5;
-  return {runs - std::max<int64_t>(1, runs / kPart), runs};
-}
 
 passes::PrecisionParameters calibrate_bytes(ir::Graph& graph, const Options& options,
                                             std::string& log) {
@@ -357,8 +377,8 @@ std::string measure_accuracy(const ir::Graph& original, const ir::Graph& convert
   }
   const Calibration& calibration = *options.calibration;
   const Samples samples(original, calibration.data);
-  const HeldOut held = held_out(samples);
   const SampleCounts counts = counts_of(original, calibration.data);
+  const HeldOut held = held_out(samples, counts);
   Labels labels(calibration.labels, counts.all);
   const std::optional<size_t> classes = labels.output_of(original, counts.run);
   Options plain;

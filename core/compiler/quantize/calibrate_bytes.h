@@ -7,7 +7,6 @@
 #include <string>
 
 #include "compiler/compiler.h"
-#include "compiler/quantize/samples.h"
 
 namespace poprt::compiler {
 
@@ -16,17 +15,11 @@ namespace poprt::compiler {
 passes::PrecisionParameters calibrate_bytes(ir::Graph& graph, const Options& options,
                                             std::string& log);
 
-// The runs of the data that measure the result and are not used to choose ranges: the last fifth,
-// but at least one. If there is only one run, it is used for both.
-struct HeldOut {
-  int64_t first = 0, end = 0;
-  bool separate() const { return first > 0; }
-};
-HeldOut held_out(const Samples& samples);
-
-// Compares a converted model with the original on the held-out runs. Returns lines, the first of
-// which begins with "accuracy on", or with "accuracy not measured" if the conversion has changed an
-// input. Throws invalid_argument for labels that do not fit the data or the outputs.
+// Compares a converted model with the original on the last runs that contain at least a fifth of
+// the samples, but not on the first run. The calibration does not use these runs. If there is only
+// one run, it is used for both. Returns lines, the first of which begins with "accuracy on", or
+// with "accuracy not measured" if the conversion has changed an input. Throws invalid_argument for
+// labels that do not fit the data or the outputs.
 std::string measure_accuracy(const ir::Graph& original, const ir::Graph& converted,
                              const Options& options);
 

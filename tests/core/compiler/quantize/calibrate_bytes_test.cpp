@@ -240,6 +240,41 @@ TEST(CalibrateBytes, CountsTheAnswersOfBothModels) {
   }
 }
 
+TEST(CalibrateBytes, LabelsAreClassesOfTheModel) {
+  for (const int64_t wrong : {-1, 5}) {
+    BytesCase made = bytes_options();
+    auto calibration = std::make_shared<Calibration>(*made.options.calibration);
+    calibration->labels.assign(40, 4);
+    calibration->labels[7] = wrong;
+    made.options.calibration = calibration;
+    try {
+      convert(*bytes_network(), made.options);
+      FAIL() << "label " << wrong << " of 5 classes";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+      EXPECT_NE(e.message().find(fmt::format("the label of sample 7 is {}, expected a class from "
+                                             "0 to 4",
+                                             wrong)),
+                std::string::npos)
+          << e.message();
+    }
+  }
+}
+
+// Runs have 4 samples; the last one is often not full.
+TEST(CalibrateBytes, AFifthOfTheSamplesIsHeldOut) {
+  const std::map<int64_t, int64_t> measured = {{5, 1}, {8, 4}, {9, 5}, {20, 4}, {21, 5}, {22, 6}};
+  for (const auto& [samples, held] : measured) {
+    const BytesCase made = bytes_options(Loss::mse, samples);
+    convert(*bytes_network(), made.options);
+    EXPECT_NE(
+        made.log->find(fmt::format(
+            "accuracy on {} of {} samples, which the calibration did not use", held, samples)),
+        std::string::npos)
+        << *made.log;
+  }
+}
+
 TEST(CalibrateBytes, OneRunIsMeasuredOnItsOwnData) {
   const auto g = bytes_network();
   const BytesCase made = bytes_options(Loss::mse, 3);
