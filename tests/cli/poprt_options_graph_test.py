@@ -107,6 +107,10 @@ class ShapesBatchOpset(OptionTest):
         self.succeeds(*words, "--numerics", "faithful", "--enable_avoid_overflow_patterns")
         self.succeeds("-i", DIGITS, *SHAPE, "--precision", "fp16", "--check", "--precision_compare", "--numerics", "faithful")
 
+    def test_check_knows_the_precision_of_a_pass(self):
+        for name, tolerance in (("float_to_mixed", "fp16: 2 %"), ("float_to_int8", "int8: 20 %")):
+            self.assertIn("tolerance: " + tolerance, self.succeeds("-i", DIGITS, *SHAPE, "--passes", name, "--check"))
+
     def test_check_of_a_size_that_depends_on_data(self):
         nodes = [onnx.node("Relu", ["x"], ["r"]), onnx.node("NonZero", ["r"], ["at"])]  # half of them are zero
         self.write("m.onnx", onnx.model(nodes, [onnx.value("x", onnx.F32, [8, 9])], [onnx.value("at", onnx.S64, [2, "n"])]))

@@ -386,10 +386,24 @@ capi::CheckData data_of(const poprt_compiler& c) {
   return file ? capi::CheckData{file, read_arrays(file)} : capi::CheckData{};
 }
 
+// The option that has the precision of a pass that is given by name, the coarsest one first.
+const char* precision_of_passes(const poprt_compiler& c) {
+  constexpr std::pair<std::string_view, const char*> kPrecisions[] = {{"float_to_fp8", "fp8"},
+                                                                      {"float_to_int8", "int8"},
+                                                                      {"float_to_qdq", "int8"},
+                                                                      {"float_to_half", "fp16"},
+                                                                      {"float_to_mixed", "fp16"}};
+  const std::span passes(c.options.passes, c.options.pass_count);
+  for (const auto& [pass, precision] : kPrecisions)
+    if (std::ranges::find(passes, pass) != passes.end()) return precision;
+  return nullptr;
+}
+
 capi::Tolerance tolerance_of(const poprt_compiler& c, const poprt_library_source& original,
                              const runtime::Model& converted) {
   const char* precision = capi::named_option(c.options, "precision");
   if (!precision && c.options.precision == POPRT_PRECISION_FP16) precision = "fp16";
+  if (!precision) precision = precision_of_passes(c);
   if (!precision) precision = execution_precision(c);
   if (!precision) return capi::tolerance_of("", converted);
   int quantizes = 0;

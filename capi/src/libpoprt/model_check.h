@@ -20,7 +20,7 @@ struct CheckedModels {
   std::vector<std::string> inner;
 };
 
-// Returns the tolerance of a precision. `precision` is the converter's option or
+// Returns the tolerance of a precision. `precision` is the option of the converter or of a pass, or
 // execution_precision. If it is no precision below f32, or empty, the tolerance depends on whether
 // the converted model has inputs or outputs that are f16 or bf16. `quantizes`: the original rounds
 // values to 8 bits (QuantizeLinear). A rounding to a narrower float then changes some of the 8-bit
