@@ -50,7 +50,7 @@ void warn_of_options(const GivenOptions& given) {
   if (given.has("estimate_target") && !given.has("estimate") && !given.has("run"))
     print_error(
         "poprt: --estimate_target has no effect without --estimate, which stores an estimate, or "
-        "--run, which prints one\n");
+        "--run, which prints one, except on poprt_exec estimate of the executable\n");
   if (given.has("perf_tuner"))
     print_error("poprt: --perf_tuner has no effect: {}\n",
                 option_tables().find("perf_tuner")->note);

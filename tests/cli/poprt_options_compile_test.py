@@ -29,6 +29,9 @@ class Compile(OptionTest):
         self.misused(["-i", model("relu"), "--export_popef", "--estimate", "--estimate_target", "ipu9"], "ipu9")
         ran = self.run_command("-i", model("relu"), "--output", "o.popef", "--estimate_target", "bow")
         self.assertIn("--estimate_target has no effect without --estimate", ran.err)
+        self.assertIn(", except on poprt_exec estimate of the executable\n", ran.err)
+        self.run_command("-i", model("relu"), "--output", "e.popef", "--embed_source", "--estimate_target", "bow")
+        self.assertIn("Target: bow ", self.succeeds("estimate", "e.popef", command="poprt_exec"))
 
     def test_run_prints_an_estimate_next_to_the_measured_numbers(self):
         text = self.succeeds("-i", model("relu"), "--run", "--ipu_version", "ipu21")
