@@ -1,5 +1,6 @@
 // poprt_exec estimate: estimates the memory and the cycles of a model on a chip (docs/chip.md).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -25,7 +26,7 @@ namespace {
 struct EstimateArguments {
   std::string model, target, partials = "half", svg, compare, sweep, prefetch = "True";
   std::string multi_stage = "True", anchors_on_host = "True";
-  std::vector<std::string> weights;
+  std::vector<std::string> weights, max_size;
   int64_t num_ipus = 1, num_io_tiles = 0, batches_per_step = 1, stream_buffers = 1, replicas = 1;
   double proportion = 0.6, outline_threshold = 1;
   bool wide_loads = false, fast_reduce = false, pipelining = false, non_stable_softmax = false;
@@ -34,8 +35,9 @@ struct EstimateArguments {
   CompileSettings compile;
   compiler::Precision precision = compiler::Precision::keep;
   ChipSource source;
-  std::vector<NamedShape> input_shapes;  // given, or else recorded in the PopEF file
-  const Command* command = nullptr;      // knows which options are given
+  std::vector<NamedShape> input_shapes;   // given, or else recorded in the PopEF file
+  std::map<std::string, int64_t> rounds;  // of loops, likewise
+  const Command* command = nullptr;       // knows which options are given
 };
 
 compiler::Precision precision_of(const std::string& word) {
@@ -75,6 +77,7 @@ compiler::EstimateOptions options_of(const EstimateArguments& a) {
   o.target = compiler::chip_target(a.target);
   o.precision = a.precision;
   o.weights = a.weights;
+  o.rounds = a.rounds;
   o.chip.num_ipus = a.num_ipus;
   o.chip.num_io_tiles = a.num_io_tiles;
   o.chip.batches_per_step = a.batches_per_step;
@@ -122,6 +125,7 @@ std::unique_ptr<ir::Graph> converted(const EstimateArguments& a,
     if (std::ranges::none_of(graph->inputs(),
                              [&](const ir::Value* v) { return v->name() == name; }))
       throw Failure(fmt::format("--weights: the model has no input '{}'", printable(name)));
+  if (!a.max_size.empty()) compiler::check_rounds(*graph, a.rounds);
   compiler::convert_model(*graph, options);
   compiler::prepare_for_chip(*graph);
   return graph;
@@ -221,9 +225,11 @@ int sweep(const EstimateArguments& a) {
   const auto fixed = batches ? nullptr : converted(a, 0);
   nlohmann::ordered_json best = 0;  // the fastest value that fits; 0 if none fits
   double most = 0;
+  std::vector<std::string> assumptions;  // of the last estimate; they are those of each
   for (const nlohmann::ordered_json& value : values) {
     if (!batches) options.chip.available_memory_proportion = value;
     const ipu::Estimate e = estimate_of(batches ? *converted(a, value) : *fixed, options);
+    assumptions = e.program.assumptions;
     rows.push_back({{name, value},
                     {"cycles", e.cycles},
                     {"throughput", e.throughput},
@@ -240,11 +246,16 @@ int sweep(const EstimateArguments& a) {
                  e.needed_bytes(), e.fits() ? "fits" : "does not fit");
   }
   if (a.json)
-    fmt::print("{}\n", to_text(nlohmann::ordered_json{{"sweep", rows}, {"best", best}}, 2));
+    fmt::print("{}\n", to_text(
+                           nlohmann::ordered_json{
+                               {"sweep", rows}, {"best", best}, {"assumptions", assumptions}},
+                           2));
   else if (most > 0)
     fmt::print("best {} that fits: {}\n", name, to_text(best));
   else
     fmt::print("no {} fits\n", name);
+  if (!a.json)
+    for (const std::string& line : assumptions) fmt::print("assumed: {}\n", printable(line));
   return 0;
 }
 
@@ -296,6 +307,9 @@ void take_recorded(EstimateArguments& a) {
   a.input_shapes =
       a.compile.input_shape.empty() ? s.input_shapes : parse_shapes(a.compile.input_shape);
   check_single_shapes(a.input_shapes);
+  const std::string rounds = a.max_size.empty() ? s.option("max_size", "")
+                                                : fmt::format("{}", fmt::join(a.max_size, "\n"));
+  if (!rounds.empty()) a.rounds = compiler::loop_rounds(rounds);
 }
 
 // An option whose values --sweep names must not have another value, and an axis is that of a batch.
@@ -397,6 +411,9 @@ void add_estimate(Command& app, std::function<int()>& action) {
   c->add_option("--replicas", a->replicas,
                 "Copies of the program on as many groups of IPUs, which share the host [1]");
   c->add_option("--weights", a->weights, "Inputs that are weights, for models without them");
+  c->add_option("--max_size", a->max_size,
+                "NAME=N: rounds of the loop whose result or trip count is NAME, if they are known "
+                "at run time only; 1 is assumed (several words)");
   c->add_option("--compare", a->compare, "Compare with another target");
   c->add_option("--sweep", a->sweep,
                 "batch_size=N,N,... or available_memory_proportion=P,P,...: estimate each and name "

@@ -33,7 +33,7 @@ using Rows = std::vector<std::pair<const ir::Node*, Cost>>;
 Cost cost_of(const ir::Graph& graph, Rows* rows, std::vector<std::string>& skipped);
 
 // Returns the cost of a node's subgraphs: that of the more expensive branch, or that of a loop body
-// times its known number of iterations (otherwise once).
+// times its known number of iterations (otherwise once, with a note).
 Cost inner_cost(const ir::Node& node, std::vector<std::string>& skipped) {
   Cost most;
   for_each_subgraph(node, [&](const ir::Graph& inner) {
@@ -41,7 +41,13 @@ Cost inner_cost(const ir::Node& node, std::vector<std::string>& skipped) {
     if (std::pair(cost.flops, cost.bytes) > std::pair(most.flops, most.bytes)) most = cost;
   });
   const auto repeats = ops::facts_of(node).repeats;
-  const int64_t times = repeats ? repeats(node) : 1;
+  int64_t times = repeats ? repeats(node) : 1;
+  if (times < 0 && most.flops + most.bytes > 0)
+    print_error(
+        "poprt_exec flops: {} is counted for one round, because the number of its rounds is "
+        "known at run time only\n",
+        printable(node.describe()));
+  if (times < 0) times = 1;
   return {most.flops * times, most.bytes * times};
 }
 

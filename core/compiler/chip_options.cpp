@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 
@@ -55,12 +56,31 @@ ipu::Target chip_target(std::string_view word) {
   return ipu::target_from_json(json);
 }
 
+std::map<std::string, int64_t> loop_rounds(std::string_view lines) {
+  std::map<std::string, int64_t> rounds;
+  for (size_t begin = 0; begin <= lines.size();) {
+    const size_t end = std::min(lines.find('\n', begin), lines.size());
+    const std::string_view word = lines.substr(begin, end - begin);
+    const size_t at = word.rfind('=');
+    const std::string_view text = at == word.npos ? "" : word.substr(at + 1);
+    int64_t n = -1;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (at == 0 || error != std::errc() || rest != text.data() + text.size() || n < 0)
+      fail(ErrorCode::invalid_argument, "--max_size: expected NAME=N, found '{}'", word);
+    if (!rounds.emplace(word.substr(0, at), n).second)
+      fail(ErrorCode::invalid_argument, "--max_size: '{}' is given twice", word.substr(0, at));
+    begin = end + 1;
+  }
+  return rounds;
+}
+
 EstimateOptions chip_options(const OptionText& option) {
   EstimateOptions o;
   const char* target = option("estimate_target");
   if (!target) target = option("ipu_version");
   o.target = chip_target(target ? target : "c600");
   o.precision = chip_precision(option);
+  if (const char* rounds = option("max_size")) o.rounds = loop_rounds(rounds);
   ipu::ChipOptions& chip = o.chip;
   chip.num_ipus = chip_number<int64_t>(option, "num_ipus", 1, 1, 1024);
   chip.num_io_tiles = chip_number<int64_t>(option, "num_io_tiles", 0, 0, o.target.tiles - 1);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "compiler/chip_program.h"
@@ -17,8 +19,14 @@ using OptionText = std::function<const char*(std::string_view name)>;
 // for an unknown name and for JSON that is not a target, and the errors of reading the file.
 ipu::Target chip_target(std::string_view word);
 
+// Parses max_size, one NAME=N on each line, as the numbers of rounds of loops
+// (EstimateOptions::rounds). Throws invalid_argument for other words and for a name that is given
+// twice.
+std::map<std::string, int64_t> loop_rounds(std::string_view lines);
+
 // Reads the options that change an estimate: estimate_target (else ipu_version, else c600),
-// precision, num_ipus, num_io_tiles, batches_per_step, available_memory_proportion, partials_type,
+// precision, max_size, num_ipus, num_io_tiles, batches_per_step, available_memory_proportion,
+// partials_type,
 // use_128bit_conv_unit_load, enable_fast_reduce, enable_multi_stage_reduce, enable_pipelining,
 // enable_outlining, outline_threshold, stream_buffering_depth, enable_prefetch_datastreams,
 // group_host_sync, rearrange_streams_on_host, rearrange_anchors_on_host, enable_non_stable_softmax

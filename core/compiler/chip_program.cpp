@@ -2,18 +2,27 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "ipu/outline.h"
 #include "ops/common/flops.h"
+#include "ops/common/loop.h"
 #include "ops/cost.h"
 #include "passes/common/branches.h"
 #include "passes/pass.h"
 
 namespace poprt::compiler {
 namespace {
+
+// The most rounds of a loop, together with those of the loops around it, that are counted.
+constexpr int64_t kMostRounds = int64_t{1} << 24;
+
+std::string name_of(const ir::Node& node) {
+  return node.name.empty() && node.output() ? node.output()->name() : node.name;
+}
 
 DType type_on_chip(DType type, Precision precision) {
   if (!is_float(type) || dtype_bits(type) <= 8) return type;
@@ -42,6 +51,7 @@ class Maker {
   size_t tensor_of(const ir::Value* v);
   bool is_weight(const ir::Value* v) const;
   void add(const ir::Node& node, int64_t repeats);
+  int64_t rounds_of(const ir::Node& node, int64_t repeats);
   void add_subgraphs(const ir::Node& node, int64_t repeats);
   size_t state_of(const ipu::ChipOp& op);
   void set_layout(const ir::Node& node, const ops::OpDef* op);
@@ -61,6 +71,7 @@ class Maker {
   // Results that depend on weights only, which are computed once.
   std::set<const ir::Value*> computed_before_;
   int64_t layouts_ = 0;
+  std::vector<const ir::Value*> unknown_;  // values of unknown size
   std::map<std::string, size_t> programs_;
 };
 
@@ -92,6 +103,8 @@ size_t Maker::tensor_of(const ir::Value* v) {
     t.bytes = ipu::chip_bytes(type, n);
     t.share = ipu::chip_bytes(type, lowering_.share(type, n));
     t.tiles = lowering_.spread(type, n);
+  } else {
+    unknown_.push_back(v);
   }
   t.kind = is_weight(v)          ? ipu::TensorKind::weight
            : graph_.is_input(v)  ? ipu::TensorKind::input
@@ -138,9 +151,41 @@ size_t Maker::state_of(const ipu::ChipOp& op) {
   return program_.tensors.size() - 1;
 }
 
+// The number of rounds that the caller gives for the loop, if any.
+std::optional<int64_t> rounds_given(const ir::Node& node,
+                                    const std::map<std::string, int64_t>& rounds) {
+  std::vector<const ir::Value*> values(node.outputs().begin(), node.outputs().end());
+  if (ops::facts_of(node).runs_rounds && node.input(0)) values.push_back(node.input(0));
+  for (const ir::Value* v : values)
+    if (const auto at = rounds.find(v->name()); at != rounds.end()) return at->second;
+  return std::nullopt;
+}
+
+// The number of rounds that a node which runs `repeats` times counts, each time.
+int64_t Maker::rounds_of(const ir::Node& node, int64_t repeats) {
+  const ops::Facts& facts = ops::facts_of(node);
+  if (!facts.repeats || node.outputs().empty()) return 1;
+  const int64_t most = kMostRounds / std::max<int64_t>(repeats, 1);
+  const auto given = rounds_given(node, options_.rounds);
+  const int64_t known = given ? *given : facts.repeats(node);
+  const bool ends_early = !given && facts.runs_rounds && ops::may_end_early(node);
+  const int64_t rounds = known >= 0 && known <= most ? known : 1;
+  std::string why;
+  if (known < 0 || (known > most && ends_early))
+    why = "because the number of rounds is known at run time only";
+  else if (known > most)
+    why = fmt::format("because at most {} rounds in total are counted", kMostRounds);
+  else if (ends_early)
+    why = "its trip count, but its condition may end it earlier";
+  if (!why.empty())
+    program_.assumptions.push_back(fmt::format(
+        "{} '{}' counts as {} round{}, {}; --max_size {}=N counts N rounds", node.op_type,
+        name_of(node), rounds, rounds == 1 ? "" : "s", why, node.output()->name()));
+  return rounds;
+}
+
 void Maker::add_subgraphs(const ir::Node& node, int64_t repeats) {
-  const auto times = ops::facts_of(node).repeats;
-  const int64_t rounds = times ? std::max<int64_t>(1, times(node)) : 1;
+  const int64_t rounds = rounds_of(node, repeats);
   ir::for_each_subgraph(node, [&](const ir::Graph& inner) {
     for (const ir::Node* n : inner.nodes()) add(*n, repeats * rounds);
   });
@@ -162,7 +207,7 @@ void Maker::add(const ir::Node& node, int64_t repeats) {
     return;
   }
   ipu::ChipOp op;
-  op.name = node.name.empty() && node.output() ? node.output()->name() : node.name;
+  op.name = name_of(node);
   op.type = node.op_type;
   op.repeats = repeats;
   bool has_subgraph = false;
@@ -288,6 +333,10 @@ void Maker::add_transfers() {
 ipu::ChipProgram Maker::run() {
   for (const ir::Node* n : graph_.nodes()) add(*n, 1);
   add_transfers();
+  if (!unknown_.empty())
+    program_.assumptions.push_back(fmt::format(
+        "{} value{} of unknown size count{} as empty, such as '{}'", unknown_.size(),
+        unknown_.size() == 1 ? "" : "s", unknown_.size() == 1 ? "s" : "", unknown_[0]->name()));
   if (options_.ipu_of)
     for (ipu::ChipOp& op : program_.ops)
       op.ipu = options_.ipu_of(op.outputs.empty() ? op.name : program_.tensors[op.outputs[0]].name);
@@ -298,7 +347,26 @@ ipu::ChipProgram Maker::run() {
   return std::move(program_);
 }
 
+bool is_of_loop(const ir::Graph& graph, const std::string& name) {
+  const auto is_of = [&](const auto& self, const ir::Graph& g) -> bool {
+    return std::ranges::any_of(g.nodes(), [&](const ir::Node* n) {
+      bool found = ops::facts_of(*n).repeats && rounds_given(*n, {{name, 1}});
+      ir::for_each_subgraph(*n,
+                            [&](const ir::Graph& inner) { found = found || self(self, inner); });
+      return found;
+    });
+  };
+  return is_of(is_of, graph);
+}
+
 }  // namespace
+
+void check_rounds(const ir::Graph& graph, const std::map<std::string, int64_t>& rounds) {
+  for (const auto& [name, n] : rounds)
+    if (!is_of_loop(graph, name))
+      fail(ErrorCode::not_found,
+           "--max_size: '{}' is no result and no trip count of a loop of the model", name);
+}
 
 void prepare_for_chip(ir::Graph& graph) {
   static constexpr const char* kPasses[] = {

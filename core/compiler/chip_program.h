@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct EstimateOptions {
   Precision precision = Precision::fp16;
   // Names of inputs that are weights, for a model whose file does not contain its weights.
   std::vector<std::string> weights;
+  // By the name of a result or of the trip count of a loop: the number of its rounds. A loop whose
+  // number of rounds is known at run time only, and that is not in the list, has one round.
+  std::map<std::string, int64_t> rounds;
   // Returns the IPU of an operation, by the name of its first result. It is called in the order of
   // the operations. If it is empty, ipu::assign_ipus() divides them.
   std::function<int64_t(const std::string& result)> ipu_of;
@@ -28,8 +32,12 @@ struct EstimateOptions {
 // it has a vertex.
 void prepare_for_chip(ir::Graph& graph);
 
-// The types of the graph should be static: a value of unknown size counts as empty. Constants are
-// not read, except for single numbers, such as an axis, on which a cost depends.
+// Throws not_found if a name in `rounds` (EstimateOptions) is that of no loop.
+void check_rounds(const ir::Graph& graph, const std::map<std::string, int64_t>& rounds);
+
+// The types of the graph should be static: a value of unknown size counts as empty, which is one of
+// the program's assumptions. Constants are not read, except for single numbers, such as an axis, on
+// which a cost depends.
 ipu::ChipProgram chip_program(const ir::Graph& graph, const EstimateOptions& options);
 
 // Applies prepare_for_chip() to a copy of a converted graph, lowers it and estimates it. Throws the

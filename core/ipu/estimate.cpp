@@ -106,12 +106,14 @@ void add_host(Estimate& e) {
 
 // Whether the program contains something that no published network has.
 bool is_unmeasured(const Estimate& e) {
-  if (e.options.num_ipus > 1 || !e.without_rule.empty()) return true;
+  if (e.options.num_ipus > 1 || !e.without_rule.empty() || !e.program.assumptions.empty())
+    return true;
   // The documents of the chip's library advise against a smaller proportion.
   if (e.options.available_memory_proportion < 0.05) return true;
   int64_t convolutions = 0, quarters = 0, products = 0;
   for (const ChipOp& op : e.program.ops) {
     const auto& plan = op.cost.plan;
+    if (op.repeats != 1) return true;
     for (const Superstep& s : op.cost.steps)  // loops over time, as in recurrent networks
       if (s.repeats > 1 && (!plan || plan->split.serial_out * plan->split.serial_in != s.repeats))
         return true;
@@ -126,7 +128,8 @@ bool is_unmeasured(const Estimate& e) {
 }
 
 void set_quality(Estimate& e) {
-  e.host_quality = {Trust::unchecked, "factor of 2"};
+  e.host_quality = {Trust::unchecked,
+                    e.program.assumptions.empty() ? "factor of 2" : "not measured"};
   e.memory_quality = {Trust::checked, "factor of 2.2 for single products; code is not known"};
   int64_t convolutions = 0, products = 0, floats = 0;
   for (const ChipOp& op : e.program.ops)

@@ -41,6 +41,8 @@ struct ChipProgram {
   int64_t largest_input = 0, largest_output = 0;  // bytes of one stream for one batch
   int64_t streams = 0;                            // inputs and outputs
   int64_t samples = 1;                            // of one batch
+  // What the cost depends on and the model does not determine, such as the rounds of a loop.
+  std::vector<std::string> assumptions;
 };
 
 }  // namespace poprt::ipu

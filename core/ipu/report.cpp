@@ -35,6 +35,7 @@ void add_speed(std::string& out, const Estimate& e) {
   out += fmt::format("Cycles: {} for one batch of {}, {:.3f} ms {}\n", e.cycles,
                      count_of(e.program.samples, "sample"), e.milliseconds(),
                      quality_text(e.cycle_quality));
+  for (const std::string& line : e.program.assumptions) out += "  assumed: " + line + "\n";
   out += fmt::format(
       "  compute {:.1f} %, exchange {:.1f} %, sync {:.1f} %, control {:.1f} %, I/O {:.1f} %, "
       "between IPUs {:.1f} %\n",
@@ -284,6 +285,7 @@ nlohmann::ordered_json report_json(const Estimate& e, const ReportOptions& optio
   for (const TypeCost& t : cycles_by_type(e))
     json["operators"].push_back({{"type", t.type}, {"cycles", t.cycles}, {"nodes", t.count}});
   json["without_rule"] = e.without_rule;
+  json["assumptions"] = e.program.assumptions;
   if (options.operations) {
     json["operations"] = nlohmann::ordered_json::array();
     for (const ChipOp& op : e.program.ops) json["operations"].push_back(operation_json(op));
@@ -325,6 +327,7 @@ std::string comparison_text(const Estimate& a, const std::string& name_a, const 
     if (cycles.first || cycles.second)
       row(("  " + type).c_str(), static_cast<double>(cycles.first),
           static_cast<double>(cycles.second));
+  for (const std::string& line : a.program.assumptions) out += "assumed: " + line + "\n";
   return out;
 }
 

@@ -284,19 +284,19 @@ void resolve(ResolveContext& ctx) {
   ctx.node.opset() < 9 ? resolve_batched(ctx, *body) : resolve_plain(ctx, *body);
 }
 
-// The size of the first scan input along its scan axis if it is known, otherwise 1. Before opset 9,
+// The size of the first scan input along its scan axis, or -1 if it is unknown. Before opset 9,
 // each sequence of the batch (axis 0) is scanned along axis 1.
 int64_t repeats(const ir::Node& node) {
   const auto scanned = static_cast<size_t>(node.int_attr("num_scan_inputs", 1));
   const ir::Value* value = node.input(node.inputs().size() - scanned);
-  if (!value || !value->type.has_shape || value->shape().empty()) return 1;
+  if (!value || !value->type.has_shape || value->shape().empty()) return -1;
   const Shape& shape = value->shape();
-  const auto times = [](int64_t size) { return size >= 0 ? size : 1; };
-  if (node.opset() < 9) return shape.size() < 2 ? 1 : checked_mul(times(shape[0]), times(shape[1]));
+  if (node.opset() < 9)
+    return shape.size() < 2 || shape[0] < 0 || shape[1] < 0 ? -1 : checked_mul(shape[0], shape[1]);
   const auto axes = node.ints_attr("scan_input_axes");
   const int64_t axis =
       normalize_axis(axes.empty() ? 0 : axes[0], static_cast<int64_t>(shape.size()));
-  return times(shape[static_cast<size_t>(axis)]);
+  return std::max<int64_t>(shape[static_cast<size_t>(axis)], -1);
 }
 
 }  // namespace

@@ -186,6 +186,8 @@ std::vector<Table> chip_tables(const ChipModel& chip, const ChipModel* other) {
                    {std::string("milliseconds"), e.milliseconds()},
                    {std::string("samples/s"), e.throughput},
                    {std::string("fits"), e.fits()}};
+  for (const std::string& line : e.program.assumptions)
+    estimate.rows.push_back({std::string("assumed"), printable(line)});
   for (const std::string& line : chip.explanation())
     estimate.rows.push_back({std::string("out of memory"), line});
   Table memory{"chip memory", {"ipu", "category", "bytes"}, {}};

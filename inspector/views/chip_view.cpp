@@ -169,6 +169,10 @@ void ChipView::draw(ImVec2 size, bool keys) {
     if (ui::pressed('C')) by_cycles_ = !by_cycles_;
   }
   ui::fitted_text(model_->headline());
+  ImGui::PushTextWrapPos(0);
+  for (const std::string& line : model_->estimate().program.assumptions)
+    ui::coloured_text(ui::colours().warn, "Assumed: " + printable(line));
+  ImGui::PopTextWrapPos();
   const float spacing = ImGui::GetStyle().ItemSpacing.x;
   const ImVec2 rest = ImGui::GetContentRegionAvail();
   const float pages = ui::panel("chip", std::min(460.0f, size.x * 0.42f / ui::scale()),

@@ -1,5 +1,6 @@
 """Options and errors of `poprt_exec estimate`."""
 
+import json
 import os
 import unittest
 
@@ -30,6 +31,33 @@ class Estimate(CommandTest):
         ran = self.run_command("e.popef")
         self.assertEqual(ran.code, 0, ran.err)
         self.assertIn("cannot be compared with the source of 'e.popef'", ran.err)
+
+    def write_loop(self):
+        body = onnx.graph([onnx.node("Relu", ["a"], ["b"]), onnx.node("Identity", ["c"], ["k"])],
+                          [onnx.value("i", onnx.S64, []), onnx.value("c", onnx.BOOL, []), onnx.value("a", onnx.F32, [64, 256])],
+                          [onnx.value("k", onnx.BOOL, []), onnx.value("b", onnx.F32, [64, 256])])
+        self.write("loop.onnx", onnx.model([onnx.node("Loop", ["m", "", "x"], ["y"], body=body)],
+                                           [onnx.value("m", onnx.S64, []), onnx.value("x", onnx.F32, [64, 256])],
+                                           [onnx.value("y", onnx.F32, [64, 256])]))
+
+    def test_rounds_of_a_loop_are_assumed_or_given(self):
+        self.write_loop()
+        line = "Loop 'node_y' counts as 1 round, because the number of rounds is known at run time only; --max_size y=N counts N rounds"
+        text = self.succeeds("loop.onnx")
+        self.assertIn(f"  assumed: {line}\n", text)
+        self.assertIn("cycles [unchecked", self.succeeds("loop.onnx", "--sweep", "available_memory_proportion=0.2"))
+        for words in (["--sweep", "available_memory_proportion=0.2,0.6"], ["--compare", "mk2"]):
+            self.assertTrue(self.succeeds("loop.onnx", *words).endswith(f"\nassumed: {line}\n"))
+            made = json.loads(self.succeeds("loop.onnx", *words, "--json"))
+            self.assertEqual(made.get("a", made)["assumptions"], [line])
+        one = json.loads(self.succeeds("loop.onnx", "--json"))["phases"]["compute"]
+        for name in "ym":
+            ten = json.loads(self.succeeds("loop.onnx", "--json", "--max_size", f"{name}=10"))
+            self.assertEqual((ten["phases"]["compute"], ten["assumptions"]), (10 * one, []))
+        self.fails(["loop.onnx", "--max_size", "x=10"], "'x' is no result and no trip count of a loop")
+        self.fails(["loop.onnx", "--max_size", "y"], "--max_size: expected NAME=N, found 'y'")
+        self.fails(["loop.onnx", "--max_size", "y=1", "y=2"], "--max_size: 'y' is given twice")
+        self.assertIn("is counted for one round", self.run_command("loop.onnx", command="poprt_exec flops").err)
 
 
 if __name__ == "__main__":

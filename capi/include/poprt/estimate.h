@@ -84,9 +84,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_estimate_host_quality(const poprt_es
  * "utilization", "tile_balance", "phases", "quality", "target", "options", "stage_cycles",
  * "stages", "pipeline_rounds", "memory": [{"ipu", "tile", "bytes", "bytes_with_gaps", "available",
  * "always_live", "total_bytes", "io_tile_bytes", "code_bytes", "fits", "by_category", "largest",
- * "errors", "by_tile", "liveness"}...], "remedies", "operators", "without_rule", "operations":
- * [{"name", "type", "ipu", "cycles", "flops", "temporary_bytes", "has_rule", "steps", "plan"}...]}.
- * Since 1.0. */
+ * "errors", "by_tile", "liveness"}...], "remedies", "operators", "without_rule", "assumptions",
+ * "operations": [{"name", "type", "ipu", "cycles", "flops", "temporary_bytes", "has_rule", "steps",
+ * "plan"}...]}. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_estimate_json(const poprt_estimate* estimate,
                                                           poprt_string** out_text);
 /* The estimate as text for people. The format may change. Since 1.0. */

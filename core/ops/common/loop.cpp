@@ -168,7 +168,7 @@ void resolve_loop(ResolveContext& ctx) {
 
 int64_t loop_repeats(const ir::Node& loop) {
   const ir::Value* count = loop.input(0);
-  if (!count || !count->is_constant() || count->constant().count() == 0) return 1;
+  if (!count || !count->is_constant() || count->constant().count() == 0) return -1;
   return std::max<int64_t>(count->constant().to_int64s()[0], 0);
 }
 

@@ -22,7 +22,7 @@ void infer_loop(InferContext& ctx, bool bounded);
 // Sets the states and scan outputs of all rounds.
 void resolve_loop(ResolveContext& ctx);
 
-// The trip count if it is constant, otherwise 1.
+// The trip count if it is constant, otherwise -1.
 int64_t loop_repeats(const ir::Node& loop);
 
 // Defines a Loop operator. The last arguments are its name and domain. `is_bounded` is the argument

@@ -176,6 +176,90 @@ TEST(ChipProgram, ALoopThatReadsAnInputInItsBodyIsComputedOnTheChip) {
   EXPECT_EQ((" " + types_of("s")).find(" MatMul "), std::string::npos) << types_of("s");
 }
 
+// A loop with a product. `declared` has the trip count %m and the condition %t; `body` makes %k.
+std::unique_ptr<ir::Graph> loop_of(const std::string& declared, const std::string& body,
+                                   const char* inputs = "%m, %t, %x") {
+  return ir::parse_text(fmt::format(R"(graph "g" opset {{"": 17}} {{
+    input %x : f32[64,64]
+    input %w : f32[64,64]
+    {}
+    %y : f32[64,64] = Loop({}) {{body = graph "b" {{
+      input %i : s64[]
+      input %c : bool[]
+      input %v : f32[64,64]
+      %n : f32[64,64] = MatMul(%v, %w)
+      {}
+      output %k
+      output %n
+    }}}} "lp"
+    output %y
+  }})",
+                                    declared, inputs, body));
+}
+
+TEST(ChipProgram, RoundsThatAreKnownAtRunTimeOnlyAreAnAssumption) {
+  EstimateOptions o;
+  o.target = ipu::target_of("c600");
+  o.weights = {"w"};
+  struct Counted {
+    int64_t rounds;
+    std::string assumption;
+  };
+  const auto counted = [&](const ir::Graph& g) {
+    const ipu::Estimate e = ipu::estimate_of(chip_program(g, o), o.target, o.chip);
+    Counted c{-1, ""};
+    for (const ipu::ChipOp& op : e.program.ops)
+      if (op.type == "MatMul") c.rounds = op.repeats;
+    for (const std::string& line : e.program.assumptions) c.assumption += line;
+    EXPECT_EQ(e.cycle_quality.trust == ipu::Trust::unchecked,
+              !c.assumption.empty() || c.rounds != 1);
+    return c;
+  };
+  const std::string passes = "%k : bool[] = Identity(%c)",
+                    option = "; --max_size y=N counts N rounds";
+  const std::string open =
+      "Loop 'lp' counts as 1 round, because the number of rounds is known at "
+      "run time only" +
+      option;
+  const std::string at_run_time = "input %m : s64[]\nconst %t : bool[] = true";
+  const std::string seven = "const %m : s64[] = 7\nconst %t : bool[] = true";
+  const auto is = [](const Counted& c, int64_t rounds, const std::string& assumption) {
+    EXPECT_EQ(c.rounds, rounds);
+    EXPECT_EQ(c.assumption, assumption);
+  };
+  is(counted(*loop_of(seven, passes)), 7, "");
+  is(counted(*loop_of(at_run_time, passes)), 1, open);
+  is(counted(*loop_of("input %t : bool[]", passes, "_, %t, %x")), 1, open);
+  const std::string may_end = "%k : bool[] = Less(%i, %m)";
+  is(counted(*loop_of(seven, may_end)), 7,
+     "Loop 'lp' counts as 7 rounds, its trip count, but its condition may end it earlier" + option);
+  is(counted(*loop_of("const %m : s64[] = 9223372036854775807\nconst %t : bool[] = true", may_end)),
+     1, open);
+  is(counted(*loop_of("const %m : s64[] = 16777217\nconst %t : bool[] = true", passes)), 1,
+     "Loop 'lp' counts as 1 round, because at most 16777216 rounds in total are counted" + option);
+  for (const char* name : {"y", "m"}) {
+    o.rounds = {{name, 30}};
+    is(counted(*loop_of(at_run_time, passes)), 30, "");
+    is(counted(*loop_of(seven, may_end)), 30, "");
+    check_rounds(*loop_of(seven, may_end), o.rounds);
+  }
+  o.rounds = {{"y", 0}};
+  is(counted(*loop_of(at_run_time, passes)), 0, "");
+  EXPECT_THROW(check_rounds(*loop_of(seven, passes), {{"x", 3}}), Error);
+}
+
+TEST(ChipProgram, ValuesOfUnknownSizeAreAnAssumption) {
+  const auto g = ir::parse_text(R"(graph "g" opset {"": 17} {
+    input %x : f32[64,64]
+    %y : s64[2,?] = NonZero(%x)
+    output %y
+  })");
+  EstimateOptions o;
+  o.target = ipu::target_of("c600");
+  EXPECT_EQ(chip_program(*g, o).assumptions,
+            std::vector<std::string>{"1 value of unknown size counts as empty, such as 'y'"});
+}
+
 TEST(ChipProgram, TheHostWritesInputsOfProductsWhereTheyAreRead) {
   ir::Graph g;
   g.opsets[""] = 17;

@@ -217,6 +217,18 @@ TEST(Report, ListsOperatorsWithoutARule) {
       "Operators without a rule, which cost nothing here: Mystery Riddle\n"));
 }
 
+TEST(Report, StatesWhatIsAssumed) {
+  Estimate e = example();
+  const std::string without = report_text(e, {}), line = "Loop 'a' counts as 1 round";
+  EXPECT_EQ(without.find("assumed"), std::string::npos);
+  e.program.assumptions = {line};
+  std::string with = without;
+  with.insert(with.find("  compute "), "  assumed: " + line + "\n");
+  EXPECT_EQ(report_text(e, {}), with);
+  EXPECT_EQ(report_json(e, {})["assumptions"], ordered_json::array({line}));
+  EXPECT_TRUE(comparison_text(e, "one", e, "two").ends_with("\nassumed: " + line + "\n"));
+}
+
 TEST(Report, TheTextHasALineForEachOperationAndItsSteps) {
   const Estimate e = example();
   const std::string with = report_text(e, {.operations = true}), without = report_text(e, {});
@@ -298,7 +310,7 @@ TEST(Report, TheJsonHasEachNumberInItsPlace) {
   const auto quality = [](const char* trust, const char* error) {
     return ordered_json{{"trust", trust}, {"error", error}};
   };
-  const ordered_json expected = {
+  ordered_json expected = {
       {"cycles", 20'000},
       {"milliseconds", e.milliseconds()},
       {"fits", true},
@@ -356,6 +368,7 @@ TEST(Report, TheJsonHasEachNumberInItsPlace) {
         {{"type", "Softmax"}, {"cycles", 7'236}, {"nodes", 2}},
         {{"type", "Reshape"}, {"cycles", 0}, {"nodes", 1}}}},
       {"without_rule", ordered_json::array()}};
+  expected["assumptions"] = ordered_json::array();
   for (const auto& [key, value] : expected.items()) {
     ASSERT_TRUE(json.contains(key)) << key;
     if (value.is_number_float())
