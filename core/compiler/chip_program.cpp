@@ -184,10 +184,21 @@ int64_t Maker::rounds_of(const ir::Node& node, int64_t repeats) {
   return rounds;
 }
 
+// Of several branches, only the one with the most cycles counts. The others need memory, but no
+// time.
 void Maker::add_subgraphs(const ir::Node& node, int64_t repeats) {
   const int64_t rounds = rounds_of(node, repeats);
+  struct Branch {
+    size_t begin = 0, end = 0;
+    int64_t cycles = -1;
+  } most;
   ir::for_each_subgraph(node, [&](const ir::Graph& inner) {
+    Branch b{program_.ops.size(), 0, 0};
     for (const ir::Node* n : inner.nodes()) add(*n, repeats * rounds);
+    b.end = program_.ops.size();
+    for (size_t i = b.begin; i < b.end; i++) b.cycles += program_.ops[i].cycles();
+    if (b.cycles > most.cycles) std::swap(b, most);
+    for (size_t i = b.begin; i < b.end; i++) program_.ops[i].repeats = 0;
   });
 }
 

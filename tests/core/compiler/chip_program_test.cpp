@@ -248,6 +248,39 @@ TEST(ChipProgram, RoundsThatAreKnownAtRunTimeOnlyAreAnAssumption) {
   EXPECT_THROW(check_rounds(*loop_of(seven, passes), {{"x", 3}}), Error);
 }
 
+TEST(ChipProgram, AnIfCostsAsMuchAsItsMoreExpensiveBranch) {
+  const auto estimate_with = [](const char* first, const char* second) {
+    const auto g = ir::parse_text(fmt::format(R"(graph "g" opset {{"": 17}} {{
+      input %x : f32[64,64]
+      input %w : f32[64,64]
+      input %c : bool[]
+      %y : f32[64,64] = If(%c) {{then_branch = graph "a" {{
+        %a : f32[64,64] = {}
+        output %a
+      }}, else_branch = graph "b" {{
+        %b : f32[64,64] = {}
+        output %b
+      }}}}
+      output %y
+    }})",
+                                              first, second));
+    EstimateOptions o;
+    o.target = ipu::target_of("c600");
+    o.weights = {"w"};
+    o.chip.outline_threshold = -1;
+    return ipu::estimate_of(chip_program(*g, o), o.target, o.chip);
+  };
+  const char *product = "MatMul(%x, %w)", *sum = "Add(%x, %w)";
+  const ipu::Estimate both = estimate_with(product, product), one = estimate_with(product, sum),
+                      other = estimate_with(sum, product), least = estimate_with(sum, sum);
+  EXPECT_EQ(both.cycles, one.cycles);
+  EXPECT_EQ(one.cycles, other.cycles);
+  EXPECT_EQ(one.flops, other.flops);
+  EXPECT_GT(one.cycles, least.cycles);
+  EXPECT_EQ(one.flops, 2 * 64 * 64 * 64);
+  EXPECT_EQ(one.cycle_quality.trust, ipu::Trust::unchecked);
+}
+
 TEST(ChipProgram, ValuesOfUnknownSizeAreAnAssumption) {
   const auto g = ir::parse_text(R"(graph "g" opset {"": 17} {
     input %x : f32[64,64]
