@@ -232,7 +232,7 @@ void Maker::add(const ir::Node& node, int64_t repeats) {
       const auto a = layout_.find(node.input(0)), b = layout_.find(node.input(i));
       return a != layout_.end() && b != layout_.end() && a->second == b->second;
     };
-    context.quarter_products = options_.target.quarter && options_.precision == Precision::fp8;
+    context.quarter_products = options_.precision == Precision::fp8;
     context.weight = [&](size_t i) { return node.input(i) && is_weight(node.input(i)); };
     context.placed = [&](size_t i) {
       return node.input(i) && (is_weight(node.input(i)) ||
@@ -391,6 +391,11 @@ void prepare_for_chip(ir::Graph& graph) {
 }
 
 ipu::ChipProgram chip_program(const ir::Graph& graph, const EstimateOptions& options) {
+  if (options.precision == Precision::fp8 && !options.target.quarter)
+    fail(ErrorCode::invalid_argument,
+         "--precision fp8: {} has no products of 8-bit floats; use --precision fp8_weight, which "
+         "only stores weights in 8 bits, or target c600",
+         options.target.name);
   return Maker(graph, options).run();
 }
 

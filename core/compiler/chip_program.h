@@ -37,7 +37,8 @@ void check_rounds(const ir::Graph& graph, const std::map<std::string, int64_t>& 
 
 // The types of the graph should be static: a value of unknown size counts as empty, which is one of
 // the program's assumptions. Constants are not read, except for single numbers, such as an axis, on
-// which a cost depends.
+// which a cost depends. Throws invalid_argument for fp8 if the target has no products of 8-bit
+// floats.
 ipu::ChipProgram chip_program(const ir::Graph& graph, const EstimateOptions& options);
 
 // Applies prepare_for_chip() to a copy of a converted graph, lowers it and estimates it. Throws the

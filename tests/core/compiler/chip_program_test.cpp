@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "core/compiler/chip_models.h"
 #include "ipu/report.h"
 #include "ir/text.h"
@@ -106,6 +107,26 @@ TEST(ChipProgram, HalvesAreFasterThanFloatsAndQuartersThanHalves) {
   EXPECT_GT(whole, 2 * half);
   EXPECT_LT(cycles(Precision::fp8), half);
   EXPECT_EQ(cycles(Precision::keep), whole);
+}
+
+TEST(ChipProgram, OnlyAChipWithProductsOfQuartersComputesWithThem) {
+  const auto m = small(1);
+  EstimateOptions o = options_of(m);
+  for (const char* name : {"mk1", "mk2", "bow", "c600"}) {
+    o.target = ipu::target_of(name);
+    o.precision = Precision::fp8_weight;
+    EXPECT_NO_THROW(chip_program(*m.graph, o)) << name;
+    o.precision = Precision::fp8;
+    std::string message;
+    try {
+      chip_program(*m.graph, o);
+    } catch (const Error& e) {
+      message = e.message();
+    }
+    EXPECT_EQ(message.find("has no products of 8-bit floats") != message.npos, !o.target.quarter)
+        << name;
+    EXPECT_EQ(o.target.quarter, std::string_view(name) == "c600");
+  }
 }
 
 TEST(ChipProgram, ViewsAndResultsInPlaceNeedNoMemory) {
