@@ -225,6 +225,7 @@ int sweep(const EstimateArguments& a) {
   const auto fixed = batches ? nullptr : converted(a, 0);
   nlohmann::ordered_json best = 0;  // the fastest value that fits; 0 if none fits
   double most = 0;
+  bool borderline = false;               // whether `best` is
   std::vector<std::string> assumptions;  // of the last estimate; they are those of each
   for (const nlohmann::ordered_json& value : values) {
     if (!batches) options.chip.available_memory_proportion = value;
@@ -233,17 +234,21 @@ int sweep(const EstimateArguments& a) {
     rows.push_back({{name, value},
                     {"cycles", e.cycles},
                     {"throughput", e.throughput},
-                    {"bytes", e.needed_bytes()},
+                    {"bytes", e.tile_bytes()},
+                    {"bytes_with_gaps", e.needed_bytes()},
                     {"fits", e.fits()},
+                    {"borderline", e.borderline()},
                     {"trust", ipu::trust_name(e.cycle_quality.trust)}});
     if (e.fits() && e.throughput > most) {
       most = e.throughput;
       best = value;
+      borderline = e.borderline();
     }
     if (!a.json)
-      fmt::print("{} {:>6}: {:>12} cycles [{}] {:>12.1f} samples/s {:>8} bytes {}\n", name,
-                 to_text(value), e.cycles, ipu::trust_name(e.cycle_quality.trust), e.throughput,
-                 e.needed_bytes(), e.fits() ? "fits" : "does not fit");
+      fmt::print(
+          "{} {:>6}: {:>12} cycles [{}] {:>12.1f} samples/s {:>8} bytes, {:>8} with gaps: {}\n",
+          name, to_text(value), e.cycles, ipu::trust_name(e.cycle_quality.trust), e.throughput,
+          e.tile_bytes(), e.needed_bytes(), ipu::verdict(e.fits(), e.borderline()));
   }
   if (a.json)
     fmt::print("{}\n", to_text(
@@ -251,7 +256,7 @@ int sweep(const EstimateArguments& a) {
                                {"sweep", rows}, {"best", best}, {"assumptions", assumptions}},
                            2));
   else if (most > 0)
-    fmt::print("best {} that fits: {}\n", name, to_text(best));
+    fmt::print("best {} that fits: {}{}\n", name, to_text(best), borderline ? ", borderline" : "");
   else
     fmt::print("no {} fits\n", name);
   if (!a.json)

@@ -20,10 +20,11 @@ class Attempts {
   bool attempt(const std::string& text, const ir::Graph& graph, const EstimateOptions& o) {
     const ipu::Estimate e = ipu::estimate_of(chip_program(graph, o), o.target, o.chip);
     samples_ = std::max<int64_t>(1, e.program.samples);
-    Found f{e.cycles * o.chip.num_ipus / samples_, {text, e.cycles, e.fits(), e.needed_bytes()}};
+    Found f{e.cycles * o.chip.num_ipus / samples_,
+            {text, e.cycles, e.fits(), e.tile_bytes(), e.needed_bytes(), e.borderline()}};
     if (e.fits())
       found_.push_back(std::move(f));
-    else if (!closest_ || f.remedy.bytes < closest_->bytes)
+    else if (!closest_ || f.remedy.bytes_with_gaps < closest_->bytes_with_gaps)
       closest_ = f.remedy;
     return e.fits();
   }

@@ -162,10 +162,24 @@ std::string_view trust_name(Trust trust) {
   return names[static_cast<size_t>(trust)];
 }
 
+std::string_view verdict(bool fits, bool borderline) {
+  return !fits ? "does not fit" : borderline ? "fits, borderline" : "fits";
+}
+
 bool Estimate::fits() const { return tiles_fit() && streams_fit(); }
 
 bool Estimate::tiles_fit() const {
   return std::ranges::all_of(memory, [](const TileMemory& m) { return m.fits(); });
+}
+
+bool Estimate::borderline() const {
+  return fits() && std::ranges::any_of(memory, [](const TileMemory& m) { return m.borderline(); });
+}
+
+int64_t Estimate::tile_bytes() const {
+  int64_t bytes = 0;
+  for (const TileMemory& m : memory) bytes = std::max({bytes, m.bytes, m.io_tile});
+  return bytes;
 }
 
 int64_t Estimate::needed_bytes() const {

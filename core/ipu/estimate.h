@@ -58,10 +58,16 @@ struct Estimate {
   bool fits() const;
   bool tiles_fit() const;
   bool streams_fit() const;
+  // Whether it fits, but an IPU is borderline.
+  bool borderline() const;
   double milliseconds() const { return 1e3 * target.seconds(static_cast<double>(cycles)); }
   double utilization() const;    // of the AMP at half precision
+  int64_t tile_bytes() const;    // of the busiest tile, without gaps
   int64_t needed_bytes() const;  // of the busiest tile, with gaps
 };
+
+// "does not fit", "fits, borderline" or "fits".
+std::string_view verdict(bool fits, bool borderline);
 
 // Computes the estimate of a program whose operations are assigned to IPUs.
 Estimate estimate_of(ChipProgram program, const Target& target, const ChipOptions& options);

@@ -62,6 +62,8 @@ struct TileMemory {
   bool fits() const {
     return bytes_with_gaps <= available && io_tile <= available && code <= code_available;
   }
+  // Whether it fits, but needs more than 80 % of the memory.
+  bool borderline() const { return fits() && bytes_with_gaps * 5 > available * 4; }
 };
 
 std::vector<TileMemory> memory_of(const ChipProgram& program, const Target& target,

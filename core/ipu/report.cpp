@@ -71,10 +71,7 @@ void add_memory(std::string& out, const Estimate& e) {
   for (const TileMemory& m : e.memory) {
     out += fmt::format(
         "Memory of IPU {}: {} bytes on the busiest tile ({}), {} with gaps, of {}: {} {}\n", m.ipu,
-        m.bytes, m.tile, m.bytes_with_gaps, m.available,
-        !m.fits()                                 ? "does not fit"
-        : m.bytes_with_gaps * 5 > m.available * 4 ? "fits, borderline"
-                                                  : "fits",
+        m.bytes, m.tile, m.bytes_with_gaps, m.available, verdict(m.fits(), m.borderline()),
         quality_text(e.memory_quality));
     out += fmt::format("  all tiles {:.1f} MB, always live {} bytes per tile\n", megabytes(m.total),
                        m.always);
@@ -127,7 +124,8 @@ nlohmann::ordered_json memory_json(const Estimate& e, const TileMemory& m) {
                                  {"total_bytes", m.total},
                                  {"io_tile_bytes", m.io_tile},
                                  {"code_bytes", m.code},
-                                 {"fits", m.fits()}};
+                                 {"fits", m.fits()},
+                                 {"borderline", m.borderline()}};
   for (size_t i = 0; i < kCategories; i++)
     json["by_category"][std::string(category_name(static_cast<Category>(i)))] = m.by_category[i];
   json["largest"] = nlohmann::ordered_json::array();
@@ -212,12 +210,14 @@ std::vector<std::string> memory_lines(const Estimate& e, const std::vector<Remed
         "bytes for a stream",
         e.stream_bytes / e.stream_buffers, count_of(e.stream_buffers, "buffer"), kStreamBytes));
   for (const Remedy& r : remedies)
-    lines.push_back(r.fits
-                        ? fmt::format("It fits with {}: {} cycles, {} bytes on the busiest tile",
-                                      r.text, r.cycles, r.bytes)
-                        : fmt::format("No option that was tried makes it fit. The closest is {}, "
-                                      "with {} bytes on the busiest tile",
-                                      r.text, r.bytes));
+    lines.push_back(
+        r.fits ? fmt::format("It fits with {}{}: {} cycles, {} bytes on the busiest tile, {} with "
+                             "gaps, of {}",
+                             r.text, r.borderline ? ", borderline" : "", r.cycles, r.bytes,
+                             r.bytes_with_gaps, e.target.bytes_per_tile)
+               : fmt::format("No option that was tried makes it fit. The closest is {}, with {} "
+                             "bytes on the busiest tile, {} with gaps, of {}",
+                             r.text, r.bytes, r.bytes_with_gaps, e.target.bytes_per_tile));
   return lines;
 }
 
@@ -235,6 +235,7 @@ nlohmann::ordered_json report_json(const Estimate& e, const ReportOptions& optio
   nlohmann::ordered_json json = {{"cycles", e.cycles},
                                  {"milliseconds", e.milliseconds()},
                                  {"fits", e.fits()},
+                                 {"borderline", e.borderline()},
                                  {"samples", e.program.samples},
                                  {"throughput", e.throughput},
                                  {"period_milliseconds", 1e3 * e.period_seconds},
@@ -279,8 +280,12 @@ nlohmann::ordered_json report_json(const Estimate& e, const ReportOptions& optio
   for (const TileMemory& m : e.memory) json["memory"].push_back(memory_json(e, m));
   json["remedies"] = nlohmann::ordered_json::array();
   for (const Remedy& r : options.remedies)
-    json["remedies"].push_back(
-        {{"option", r.text}, {"cycles", r.cycles}, {"bytes", r.bytes}, {"fits", r.fits}});
+    json["remedies"].push_back({{"option", r.text},
+                                {"cycles", r.cycles},
+                                {"bytes", r.bytes},
+                                {"fits", r.fits},
+                                {"bytes_with_gaps", r.bytes_with_gaps},
+                                {"borderline", r.borderline}});
   json["operators"] = nlohmann::ordered_json::array();
   for (const TypeCost& t : cycles_by_type(e))
     json["operators"].push_back({{"type", t.type}, {"cycles", t.cycles}, {"nodes", t.count}});
@@ -299,7 +304,6 @@ std::string comparison_text(const Estimate& a, const std::string& name_a, const 
   const auto row = [&](const char* what, double x, double y) {
     out += fmt::format("{:<28} {:>16.3f} {:>16.3f} {:>8.3f}\n", what, x, y, x != 0 ? y / x : 0.0);
   };
-  const auto most = [](const Estimate& e) { return static_cast<double>(e.needed_bytes()); };
   row("cycles", static_cast<double>(a.cycles), static_cast<double>(b.cycles));
   row("milliseconds", a.milliseconds(), b.milliseconds());
   row("samples/s", a.throughput, b.throughput);
@@ -307,11 +311,13 @@ std::string comparison_text(const Estimate& a, const std::string& name_a, const 
       static_cast<double>(b.compute_cycles));
   row("exchange cycles", static_cast<double>(a.exchange_cycles),
       static_cast<double>(b.exchange_cycles));
-  row("bytes of the busiest tile", most(a), most(b));
+  row("bytes of the busiest tile", static_cast<double>(a.tile_bytes()),
+      static_cast<double>(b.tile_bytes()));
+  row("  with gaps", static_cast<double>(a.needed_bytes()), static_cast<double>(b.needed_bytes()));
   const auto words = [&](const char* what, std::string_view x, std::string_view y) {
     out += fmt::format("{:<28} {:>16} {:>16}\n", what, x, y);
   };
-  words("fits", a.fits() ? "yes" : "no", b.fits() ? "yes" : "no");
+  words("memory", verdict(a.fits(), a.borderline()), verdict(b.fits(), b.borderline()));
   words("trust of the cycles", trust_name(a.cycle_quality.trust),
         trust_name(b.cycle_quality.trust));
   words("  error", a.cycle_quality.error, b.cycle_quality.error);

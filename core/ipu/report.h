@@ -14,8 +14,10 @@ namespace poprt::ipu {
 struct Remedy {
   std::string text;
   int64_t cycles = 0;
-  bool fits = true;   // false: the closest of all options, none of which is sufficient
-  int64_t bytes = 0;  // memory that the busiest tile then needs
+  bool fits = true;  // false: the closest of all options, none of which is sufficient
+  // Memory that the busiest tile then needs, without and with gaps.
+  int64_t bytes = 0, bytes_with_gaps = 0;
+  bool borderline = false;
 };
 
 struct ReportOptions {

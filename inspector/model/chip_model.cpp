@@ -102,7 +102,7 @@ std::string ChipModel::headline() const {
                      e.cycle_quality.error,
                      e.throughput < 100 ? fmt::format("{:.3g}", e.throughput)
                                         : fmt::format("{:.0f}", e.throughput),
-                     e.fits() ? "fits" : "does not fit");
+                     ipu::verdict(e.fits(), e.borderline()));
 }
 
 ChipModel estimate_on_chip(const ir::Graph& graph, const compiler::DriverOptions& options,
@@ -147,11 +147,6 @@ std::vector<double> chip_times(const GraphModel& graph, const ChipModel& chip) {
 }
 
 std::vector<ChipComparison> compare_chips(const ChipModel& a, const ChipModel& b) {
-  const auto most = [](const ChipModel& m) {
-    int64_t bytes = 0;
-    for (const ipu::TileMemory& t : m.estimate().memory) bytes = std::max(bytes, t.bytes_with_gaps);
-    return static_cast<double>(bytes);
-  };
   std::vector<ChipComparison> rows;
   const auto add = [&](const std::string& what, auto value, bool more_is_better = false) {
     rows.push_back(
@@ -163,7 +158,8 @@ std::vector<ChipComparison> compare_chips(const ChipModel& a, const ChipModel& b
   add("compute cycles", [](const ChipModel& m) { return m.estimate().compute_cycles; });
   add("exchange cycles", [](const ChipModel& m) { return m.estimate().exchange_cycles; });
   add("sync cycles", [](const ChipModel& m) { return m.estimate().sync_cycles; });
-  add("bytes of the busiest tile", most);
+  add("bytes of the busiest tile", [](const ChipModel& m) { return m.estimate().tile_bytes(); });
+  add("  with gaps", [](const ChipModel& m) { return m.estimate().needed_bytes(); });
   add(
       "bytes of a tile", [](const ChipModel& m) { return m.estimate().target.bytes_per_tile; },
       true);
@@ -185,7 +181,8 @@ std::vector<Table> chip_tables(const ChipModel& chip, const ChipModel* other) {
                    {std::string("cycles"), e.cycles},
                    {std::string("milliseconds"), e.milliseconds()},
                    {std::string("samples/s"), e.throughput},
-                   {std::string("fits"), e.fits()}};
+                   {std::string("fits"), e.fits()},
+                   {std::string("borderline"), e.borderline()}};
   for (const std::string& line : e.program.assumptions)
     estimate.rows.push_back({std::string("assumed"), printable(line)});
   for (const std::string& line : chip.explanation())

@@ -23,8 +23,8 @@ class ShardEstimate {
 
   // Sets the estimated time of each part.
   void set_times(std::vector<SubGraph>& parts) const;
-  // A candidate with cuts, times, and bytes: those of the busiest tile of each IPU, times the
-  // number of tiles.
+  // A candidate with cuts, times, and the bytes of all tiles of each IPU; if an IPU has too little
+  // memory, those of its busiest tile with gaps, times the number of tiles.
   Candidate estimate(const Plan& plan) const;
 
  private:

@@ -50,7 +50,9 @@ TEST(ChipRemedies, NamesOnlyOptionsWithWhichTheProgramFits) {
     const auto e = ipu::estimate_of(chip_program(*m.graph, changed), changed.target, changed.chip);
     EXPECT_TRUE(e.fits()) << r.text;
     EXPECT_EQ(e.cycles, r.cycles) << r.text;
-    EXPECT_EQ(e.needed_bytes(), r.bytes) << r.text;
+    EXPECT_EQ(e.tile_bytes(), r.bytes) << r.text;
+    EXPECT_EQ(e.needed_bytes(), r.bytes_with_gaps) << r.text;
+    EXPECT_EQ(e.borderline(), r.borderline) << r.text;
     // All estimates have one batch size, and each IPU counts as a cost.
     EXPECT_GE(e.cycles * changed.chip.num_ipus, before) << r.text;
     before = e.cycles * changed.chip.num_ipus;
@@ -117,12 +119,12 @@ TEST(ChipRemedies, NamesTheClosestOptionIfNoneFits) {
   const auto remedies = find_remedies(g, o);
   ASSERT_EQ(remedies.size(), 1u);
   EXPECT_FALSE(remedies[0].fits);
-  EXPECT_GT(remedies[0].bytes, o.target.bytes_per_tile);
+  EXPECT_GT(remedies[0].bytes_with_gaps, o.target.bytes_per_tile);
   EstimateOptions half = o, tiles = o;
   half.precision = Precision::fp16;
   tiles.chip.num_io_tiles = 256;
   for (const EstimateOptions& other : {half, tiles})
-    EXPECT_LE(remedies[0].bytes,
+    EXPECT_LE(remedies[0].bytes_with_gaps,
               ipu::estimate_of(chip_program(g, other), o.target, o.chip).needed_bytes());
   const auto lines = ipu::memory_lines(e, remedies);
   const auto has = [&](const char* part) {
@@ -157,7 +159,7 @@ TEST(ChipRemedies, TheClosestOptionNeedsTheLeastMemory) {
   const auto remedies = find_remedies(g, o);
   ASSERT_EQ(remedies.size(), 1u);
   EXPECT_FALSE(remedies[0].fits);
-  EXPECT_LE(remedies[0].bytes, needed(half));
+  EXPECT_LE(remedies[0].bytes_with_gaps, needed(half));
 }
 
 TEST(ChipRemedies, AStreamHasAtMost128MegabytesOnTheHost) {

@@ -277,7 +277,8 @@ TEST(Report, TypesAreSortedByTheirCyclesAndThenByTheirNames) {
 TEST(Report, TheJsonHasEachNumberInItsPlace) {
   const Estimate e = example();
   ReportOptions options;
-  options.remedies = {{"--num_io_tiles 64", 19'000, true, 600'000}, {"--float", 1, false, 700'000}};
+  options.remedies = {{"--num_io_tiles 64", 19'000, true, 500'000, 600'000, true},
+                      {"--float", 1, false, 650'000, 700'000}};
   ordered_json json = report_json(e, options);
   EXPECT_EQ(json["target"], target_json(e.target));
   json.erase("target");
@@ -293,6 +294,7 @@ TEST(Report, TheJsonHasEachNumberInItsPlace) {
         {"io_tile_bytes", 2'003},
         {"code_bytes", 5'001},
         {"fits", true},
+        {"borderline", false},
         {"by_category",
          {{"weights", 1000},
           {"vertexCode", 0},
@@ -361,13 +363,16 @@ TEST(Report, TheJsonHasEachNumberInItsPlace) {
       {"pipeline_rounds", 17},
       {"memory", {memory(0), memory(1)}},
       {"remedies",
-       {{{"option", "--num_io_tiles 64"}, {"cycles", 19'000}, {"bytes", 600'000}, {"fits", true}},
-        {{"option", "--float"}, {"cycles", 1}, {"bytes", 700'000}, {"fits", false}}}},
+       {{{"option", "--num_io_tiles 64"}, {"cycles", 19'000}, {"bytes", 500'000}, {"fits", true}},
+        {{"option", "--float"}, {"cycles", 1}, {"bytes", 650'000}, {"fits", false}}}},
       {"operators",
        {{{"type", "MatMul"}, {"cycles", 7'272}, {"nodes", 1}},
         {{"type", "Softmax"}, {"cycles", 7'236}, {"nodes", 2}},
         {{"type", "Reshape"}, {"cycles", 0}, {"nodes", 1}}}},
       {"without_rule", ordered_json::array()}};
+  expected["borderline"] = false;
+  expected["remedies"][0].update({{"bytes_with_gaps", 600'000}, {"borderline", true}});
+  expected["remedies"][1].update({{"bytes_with_gaps", 700'000}, {"borderline", false}});
   expected["assumptions"] = ordered_json::array();
   for (const auto& [key, value] : expected.items()) {
     ASSERT_TRUE(json.contains(key)) << key;
@@ -453,14 +458,16 @@ TEST(Report, TheJsonHasOperationsWithTheirPlansIfTheyAreWanted) {
 
 TEST(Report, OnlyTheFirstIpuThatIsFullIsExplained) {
   Estimate e = example();
-  const std::vector<Remedy> remedies = {{"A 1", 100, true, 200}, {"B 2", 300, false, 400}};
+  const std::vector<Remedy> remedies = {{"A 1", 100, true, 200, 250},
+                                        {"B 2", 300, false, 400, 450}};
   EXPECT_TRUE(memory_lines(e, remedies).empty());
   e.memory.push_back(tile_memory(2));
   e.memory[1].bytes_with_gaps = e.memory[1].available + 1;
-  const std::string fits = "It fits with A 1: 100 cycles, 200 bytes on the busiest tile";
+  const std::string fits =
+      "It fits with A 1: 100 cycles, 200 bytes on the busiest tile, 250 with gaps, of 638976";
   const std::string closest =
       "No option that was tried makes it fit. The closest is B 2, with 400 bytes on the busiest "
-      "tile";
+      "tile, 450 with gaps, of 638976";
   std::vector<std::string> expected = out_of_memory(e.memory[1], e.program);
   ASSERT_FALSE(expected.empty());
   expected.push_back(fits);
@@ -469,6 +476,9 @@ TEST(Report, OnlyTheFirstIpuThatIsFullIsExplained) {
   e.memory[2].bytes_with_gaps = e.memory[2].available + 1;
   expected.insert(expected.end() - 2, "2 of 3 IPUs do not fit");
   EXPECT_EQ(memory_lines(e, remedies), expected);
+  EXPECT_EQ(memory_lines(e, {{"A 1", 100, true, 200, 250, true}}).back(),
+            "It fits with A 1, borderline: 100 cycles, 200 bytes on the busiest tile, 250 with "
+            "gaps, of 638976");
   const std::string text = report_text(e, {.remedies = remedies});
   std::string all;
   for (const std::string& line : expected) all += line + "\n";
@@ -511,8 +521,9 @@ milliseconds                            0.013            0.033    2.500
 samples/s                            5818.200         1000.000    0.172
 compute cycles                       8000.000         6000.000    0.750
 exchange cycles                      5000.000            0.000    0.000
-bytes of the busiest tile          500100.000       800000.000    1.600
-fits                                      yes               no
+bytes of the busiest tile          500072.000       800000.000    1.600
+  with gaps                        500100.000       800000.000    1.600
+memory                                   fits     does not fit
 trust of the cycles                calibrated          checked
   error                               error C          error D
 trust of the samples/s              unchecked       calibrated
