@@ -48,13 +48,13 @@ constexpr Entry kEntries[] = {
     {"moe", 0xa93e9c, Family::sequence, true},
     {"expert", 0xa93e9c, Family::sequence, true},
     // Normalisation: violet.
-    {"layernormalization", 0x5280ef, Family::norm, true},
-    {"layernorm", 0x5280ef, Family::norm, true},
+    {"layernormalization", 0xac84d0, Family::norm, true},
+    {"layernorm", 0xac84d0, Family::norm, true},
     {"batchnormalization", 0x5955bd, Family::norm, true},
     {"rmsnormalization", 0x8068cf, Family::norm, true},
     {"instancenormalization", 0x9a9cd3, Family::norm, true},
     {"groupnormalization", 0x8e76d8, Family::norm, true},
-    {"norm", 0x5280ef, Family::norm, true},
+    {"norm", 0xac84d0, Family::norm, true},
     // Activations: yellow.
     {"relu", 0xeabb3c, Family::activation, true},
     {"sigmoid", 0xf9d452, Family::activation, true},

@@ -99,6 +99,16 @@ TEST(Palette, FamiliesShareAHue) {
   EXPECT_EQ(colour_of_name("com.example.Anything"), colour_of_name("com.example.Anything"));
 }
 
+TEST(Palette, FamiliesDifferForNormalVision) {
+  const Names members = {"MatMul",  "Conv", "Attention", "LayerNormalization",
+                         "Softmax", "Add",  "MaxPool",   "Reshape"};
+  for (size_t i = 0; i < members.size(); i++)
+    for (size_t k = i + 1; k < members.size(); k++)
+      EXPECT_GE(
+          distance_for(Vision::normal, colour_of_name(members[i]), colour_of_name(members[k])), 17)
+          << members[i] << " and " << members[k];
+}
+
 TEST(Palette, NoOperatorLooksLikeAnError) {
   std::set<std::string> names;
   for (const Names& legend : kLegends) names.insert(legend.begin(), legend.end());
