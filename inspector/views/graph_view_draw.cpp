@@ -343,7 +343,8 @@ void GraphView::draw_minimap(ImDrawList* list) {
   const float s = ui::scale();
   if (f(all.width * camera_.zoom) <= size_.x && f(all.height * camera_.zoom) <= size_.y)
     return;  // everything is visible
-  const double fits = std::min(static_cast<double>(180 * s) / std::max(all.width, 1.0),
+  const double wide = static_cast<double>(std::min(180 * s, size_.x * 0.15f));
+  const double fits = std::min(wide / std::max(all.width, 1.0),
                                static_cast<double>(size_.y * 0.6f) / std::max(all.height, 1.0));
   const ImVec2 extent = {std::max(f(all.width * fits), 24 * s), f(all.height * fits)};
   const ImVec2 most = {least_.x + size_.x - 14 * s, least_.y + size_.y - 14 * s},
@@ -352,8 +353,8 @@ void GraphView::draw_minimap(ImDrawList* list) {
     return ImVec2{least.x + f(x * static_cast<double>(extent.x) / all.width),
                   least.y + f(y * static_cast<double>(extent.y) / all.height)};
   };
-  list->AddRectFilled({least.x - 6 * s, least.y - 6 * s}, {most.x + 6 * s, most.y + 6 * s},
-                      ui::with_alpha(c.panel, 0.92f), 4 * s);
+  list->AddRectFilled({least.x - 6 * s, least.y - 6 * s}, {most.x + 6 * s, most.y + 6 * s}, c.panel,
+                      4 * s);
   list->AddRect({least.x - 6 * s, least.y - 6 * s}, {most.x + 6 * s, most.y + 6 * s}, c.border,
                 4 * s);
   const size_t step = scene_->boxes.size() / 4000 + 1;  // of very many boxes, only some are drawn

@@ -23,6 +23,22 @@ TEST_F(WorkspaceTest, DrawsNodesAndOpensGroups) {
   EXPECT_TRUE(sees("node /block/fc/Relu"));
 }
 
+// Texts of nodes below the map are not readable through it.
+TEST_F(WorkspaceTest, TheMinimapIsOpaqueAndNarrow) {
+  ImGui::GetIO().DisplaySize = {640, 400};
+  open_sample();
+  const ui::Mark* const map = ui::find_mark("minimap");
+  ASSERT_TRUE(map);
+  EXPECT_LE(map->most.x - map->least.x, 0.15f * 640);
+  bool opaque = false;
+  const ImDrawData& drawn = *ImGui::GetDrawData();
+  for (int l = 0; l < drawn.CmdListsCount; l++)
+    for (const ImDrawVert& v : drawn.CmdLists[l]->VtxBuffer)
+      opaque |= v.col == ui::colours().panel && v.pos.x < map->least.x &&
+                v.pos.x > map->least.x - 8 && v.pos.y > map->least.y && v.pos.y < map->most.y + 8;
+  EXPECT_TRUE(opaque);
+}
+
 TEST_F(WorkspaceTest, TypesHaveDifferentColours) {
   workspace->open(folder.write("types.ir", R"(graph "t" opset {"": 17} {
   input %x : f32[2]
