@@ -62,6 +62,7 @@ void load_popef(Document& d, Progress& progress) {
   progress.step(0.1, "reading blobs");
   d.popef = std::make_shared<PopefFile>(d.path);
   d.problems = d.popef->problems();
+  if (d.popef->is_damaged()) d.damage = d.problems[0];
   progress.step(0.5, "reading the program");
   const size_t count = d.popef->executable_count();
   for (size_t i = 0; i < std::min(count, kMostPrograms); i++) {
@@ -149,6 +150,7 @@ Document load_document(const std::filesystem::path& path, Progress& progress) {
   } catch (const std::exception& e) {
     d.error = named(path, e.what());
   }
+  if (!d.damage.empty()) d.damage = named(path, d.damage);
   return d;
 }
 

@@ -32,6 +32,7 @@ struct Document {
   std::filesystem::file_time_type changed;
   std::string error;                  // why it could not be opened; else empty
   std::vector<std::string> problems;  // errors in parts of an opened file
+  std::string damage;                 // why a part of a PopEF file cannot be read; else empty
 
   std::shared_ptr<const ir::Graph> ir;          // .onnx and IR text
   std::shared_ptr<const GraphModel> graph;      // .onnx and IR text

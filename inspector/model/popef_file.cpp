@@ -98,6 +98,7 @@ PopefFile::PopefFile(const std::filesystem::path& path)
     reader_->parseFile(path.string());
   } catch (const Error& e) {
     problems_.push_back(printable(e.what()));
+    damaged_ = true;
     read_damaged(path);
     if (reader_->blobs().empty()) throw;
   }

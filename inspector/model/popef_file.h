@@ -69,6 +69,8 @@ class PopefFile {
   const std::vector<popef::Metadata>& metadata() const { return reader_->metadata(); }
   uint64_t file_bytes() const { return file_bytes_; }
   const std::vector<std::string>& problems() const { return problems_; }
+  // Whether a part of the file cannot be read. The first problem is the reason.
+  bool is_damaged() const { return damaged_; }
 
   // Keys and values of one model's metadata except its anchors, and of its variants and IPUs.
   std::vector<std::pair<std::string, std::string>> metadata_rows(size_t model) const;
@@ -107,6 +109,7 @@ class PopefFile {
   std::vector<DataRow> data_;
   std::vector<OpaqueRow> opaque_;
   std::vector<std::string> problems_;
+  bool damaged_ = false;
   uint64_t file_bytes_ = 0;
 };
 

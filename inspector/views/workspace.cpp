@@ -429,11 +429,15 @@ void Workspace::set_shapes(const std::string& words) {
 std::string Workspace::error() {
   Tab* const tab = front();
   if (tab && tab->document && !tab->document->error.empty()) return tab->document->error;
+  if (tab && tab->document && !tab->document->damage.empty()) return tab->document->damage;
   const bool compiled = view_ == View::program || view_ == View::passes || view_ == View::run;
   if (tab && compiled && !tab->compile_error.empty()) return tab->compile_error;
   if (tab && view_ == View::run && !tab->run.error().empty()) return tab->run.error();
   if (tab && view_ == View::run && !tab->run.class_error().empty()) return tab->run.class_error();
   if (tab && view_ == View::chip && !tab->chip.error().empty()) return tab->chip.error();
+  if (tab && view_ == View::chip && tab->document && !tab->document->ir) return kNoGraphOfChip;
+  if (tab && view_ == View::passes && tab->document && !tab->document->graph)
+    return kNoGraphOfPasses;
   if (tab && !tab->overlay_error.empty()) return tab->overlay_error;
   return message_is_error_ ? message_ : "";
 }

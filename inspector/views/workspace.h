@@ -29,6 +29,12 @@ namespace poprt::inspector {
 
 enum class View { graph, popef, program, passes, run, queues, compare, chip };
 inline constexpr int kViews = 8;
+// The text of the views of models for a file without a graph.
+inline constexpr const char* kNoGraphOfPasses =
+    "Passes are shown for models: open the .onnx or the IR text";
+inline constexpr const char* kNoGraphOfChip =
+    "A cost on a chip is estimated from a graph, which this file does not have: open the .onnx or "
+    "the IR text, or use poprt_exec estimate, which also takes a .popef whose source is known";
 const char* view_name(View view);   // as on the command line
 const char* view_title(View view);  // as in the window
 

@@ -241,7 +241,7 @@ void Workspace::draw_view(Tab* tab, ImVec2 size) {
     case View::program: draw_program(*tab, size); break;
     case View::passes:
       if (!tab->document->graph)
-        ui::dim_text("Passes are shown for models: open the .onnx or the IR text");
+        ui::dim_text(kNoGraphOfPasses);
       else if (draw_compiling(*tab)) {
         tab->passes.draw({size.x, ImGui::GetContentRegionAvail().y}, keys_free());
         if (const auto weight = tab->passes.details().take_export()) export_weight(*tab, *weight);
@@ -389,8 +389,9 @@ void Workspace::draw_run(Tab& tab, ImVec2 size) {
 
 void Workspace::draw_chip(Tab& tab, ImVec2 size) {
   if (!tab.document->ir) {
-    ui::dim_text(
-        "What a model costs on a chip is estimated from its graph: open the .onnx or the IR text");
+    ImGui::PushTextWrapPos(0);
+    ui::dim_text(kNoGraphOfChip);
+    ImGui::PopTextWrapPos();
     return;
   }
   start_estimate(tab);

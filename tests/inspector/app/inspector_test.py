@@ -138,6 +138,8 @@ class Pictures(Program):
                 ([DIGITS, "--view", "run", "--input", "image=none.npy"], "cannot read 'none.npy'"),
                 ([DIGITS, "--view", "run", "--labels", "none.txt"], "none.txt"),
                 (["values.csv"], "open it after the model"),
+                ([POPEF, "--view", "chip"], "is estimated from a graph, which this file does not have"),
+                ([POPEF, "--view", "passes"], "Passes are shown for models"),
                 ([DIGITS, "others.csv"], "has no value for a node of this graph; its first name is 'layer_9'"),
                 ([DIGITS, "others.csv", "--view", "passes"], "has no value for a node of this graph")):
             errors = self.shoot(*words, code=1)[3]
@@ -193,6 +195,10 @@ class Pictures(Program):
             self.assertIn(name, errors)
             self.assertEqual(errors.count("\n"), 1, errors)
             self.assertGreater(len(colours(rows, 0, 0, 1280, 200)), 20)
+        for view in ("popef", "program"):
+            errors = self.shoot(self.path("most.popef", popef[:-40]), "--view", view, code=1)[3]
+            self.assertIn("most.popef", errors)
+            self.assertEqual(errors.count("\n"), 1, errors)
         _, _, _, errors = self.shoot(self.path("missing.onnx"), code=1)
         self.assertIn("missing.onnx", errors)
 
