@@ -175,7 +175,7 @@ void ChipView::draw(ImVec2 size, bool keys) {
   ImGui::PopTextWrapPos();
   const float spacing = ImGui::GetStyle().ItemSpacing.x;
   const ImVec2 rest = ImGui::GetContentRegionAvail();
-  const float pages = ui::panel("chip", std::min(460.0f, size.x * 0.42f / ui::scale()),
+  const float pages = ui::panel("chip", std::min(560.0f, size.x * 0.42f / ui::scale()),
                                 200 * ui::scale(), size.x * 0.7f);
   const float width = rest.x - pages - spacing, line = ImGui::GetFrameHeightWithSpacing();
   ImGui::BeginChild("chip map", {width, rest.y});
@@ -490,23 +490,21 @@ void ChipView::draw_ipus() {
   ImDrawList* list = ImGui::GetWindowDrawList();
   for (size_t i = 0; i < memory.size(); i++) {
     const ipu::TileMemory& m = memory[i];
-    const auto part = static_cast<float>(static_cast<double>(m.bytes_with_gaps) /
+    const auto part = static_cast<float>(static_cast<double>(m.bytes) /
                                          static_cast<double>(std::max<int64_t>(1, m.available)));
+    const ImU32 fill = !m.fits()        ? c.bad
+                       : m.borderline() ? c.warn
+                                        : ui::mixed(c.panel, c.accent, 0.45f);
     const ImVec2 p = {at.x + each * static_cast<float>(i), at.y},
                  q = {p.x + std::max(1.0f, each - 2 * s), at.y + high};
     list->AddRectFilled(p, q, c.raised);
-    list->AddRectFilled({p.x, q.y - high * std::clamp(part, 0.0f, 1.0f)}, q,
-                        part > 1 ? c.bad : ui::mixed(c.panel, c.accent, 0.45f));
+    list->AddRectFilled({p.x, q.y - high * std::clamp(part, 0.0f, 1.0f)}, q, fill);
     if (static_cast<int>(i) == ipu_) list->AddRect(p, q, c.text, 0, 0, 2 * s);
     const std::string name = fmt::format("IPU {}", m.ipu),
                       share = fmt::format("{:.0f} %", static_cast<double>(part) * 100);
     if (each > ImGui::CalcTextSize("IPU 00").x + 12 * s) {
       const float middle = q.y - high * std::clamp(part, 0.0f, 1.0f);
-      const auto back = [&](float y) {
-        return y + line / 2 < middle ? c.raised
-               : part > 1            ? c.bad
-                                     : ui::mixed(c.panel, c.accent, 0.45f);
-      };
+      const auto back = [&](float y) { return y + line / 2 < middle ? c.raised : fill; };
       const float first = p.y + 6 * s, second = p.y + 10 * s + line;
       ui::label(list, {p.x + 6 * s, first}, ui::readable(c.text, back(first)), name);
       ui::label(list, {p.x + 6 * s, second}, ui::readable(c.text, back(second)), share);
@@ -518,9 +516,11 @@ void ChipView::draw_ipus() {
       ipu_ = static_cast<int>(i);
       tile_ = -1;
     }
-    ui::tooltip_at(fmt::format("{}: {} of {}, with gaps, on tile {}", name,
+    ui::tooltip_at(fmt::format("{}: {}, with gaps {}, of {} on tile {}: {}", name,
+                               bytes_text(static_cast<uint64_t>(m.bytes)),
                                bytes_text(static_cast<uint64_t>(m.bytes_with_gaps)),
-                               bytes_text(static_cast<uint64_t>(m.available)), m.tile),
+                               bytes_text(static_cast<uint64_t>(m.available)), m.tile,
+                               ipu::verdict(m.fits(), m.borderline())),
                    p, q);
   }
 }
@@ -577,10 +577,8 @@ void ChipView::draw_operations(ImVec2 size) {
   }
   const double all = std::max(1.0, model_->all_cycles());
   const ui::Colours& c = ui::colours();
-  const double most =
-      ops.empty() ? 1 : std::max(1.0, static_cast<double>(ops[model_->by_cycles()[0]].cycles()));
   std::vector<ui::Column> columns = {{"Operation", 2.4f},
-                                     {"Type", 2},
+                                     {"Type", 2, false, true},
                                      {"Cycles", 1.2f, true},
                                      {"Share", 1, true},
                                      {"Temporary", 1.2f, true}};
@@ -589,7 +587,10 @@ void ChipView::draw_operations(ImVec2 size) {
       several_ipus() ? "chip operations of IPUs" : "chip operations", columns, order.size(),
       [&](size_t r, int col) -> std::string {
         const ipu::ChipOp& o = ops[order[r]];
-        if (col == kName) return printable(o.name);
+        if (col == kName)  // the type is in the next column
+          return printable(o.name.ends_with("/" + o.type)
+                               ? o.name.substr(0, o.name.size() - o.type.size() - 1)
+                               : o.name);
         if (col == kType) return printable(o.type);
         if (!o.cost.has_rule && col == kCycles) return "no rule";
         if (col == kCycles) return std::to_string(o.cycles());
@@ -604,15 +605,7 @@ void ChipView::draw_operations(ImVec2 size) {
         step(0);
       },
       operations_, size,
-      [&](size_t r, int col) {
-        const ipu::ChipOp& o = ops[order[r]];
-        if (!o.cost.has_rule) return c.warn;
-        return col >= kCycles && col <= kShare
-                   ? ui::mixed(c.text,
-                               ui::heat(static_cast<float>(static_cast<double>(o.cycles()) / most)),
-                               0.8f)
-                   : c.text;
-      });
+      [&](size_t r, int) { return ops[order[r]].cost.has_rule ? c.text : c.warn; });
 }
 
 void ChipView::draw_comparison(ImVec2 size) {
@@ -635,7 +628,8 @@ void ChipView::draw_comparison(ImVec2 size) {
   for (const ChipModel* m : {model_.get(), other_.get()}) {
     const ipu::Quality& q = m->estimate().cycle_quality;
     ui::row(m->choice().target,
-            fmt::format("{}; cycles {}, error {}", m->estimate().fits() ? "fits" : "does not fit",
+            fmt::format("{}; cycles {}, error {}",
+                        ipu::verdict(m->estimate().fits(), m->estimate().borderline()),
                         ipu::trust_name(q.trust), q.error));
   }
   const ui::Colours& c = ui::colours();

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "inspector/views/workspace_support.h"
 
 namespace poprt::inspector {
@@ -139,6 +141,52 @@ TEST_F(ChipViewTest, SeveralIpusAreShownNextToEachOther) {
   settle();
   EXPECT_TRUE(ui::find_mark("IPU"));
   click("IPU");  // sorts
+}
+
+TEST_F(ChipViewTest, OnlyOperationsWithoutARuleAreYellow) {
+  show_sample();
+  chip().page = ChipView::Page::operations;
+  settle();
+  ui::Mark window;
+  window.most = ImGui::GetIO().DisplaySize;
+  const ui::Colours& c = ui::colours();
+  EXPECT_FALSE(draws_colour(window, ui::mixed(c.text, ui::heat(1), 0.8f)));
+  EXPECT_TRUE(std::ranges::all_of(chip().model()->ops(),
+                                  [](const ipu::ChipOp& op) { return op.cost.has_rule; }));
+}
+
+TEST_F(ChipViewTest, RoundsOfALoopAreShownAsAnAssumption) {
+  workspace->open(folder.write("loop.ir", R"(graph "g" opset {"": 17} {
+  input %m : s64[]
+  input %x : f32[64,64]
+  const %t : bool[] = true
+  %y : f32[64,64] = Loop(%m, %t, %x) {body = graph "b" {
+    input %i : s64[]
+    input %c : bool[]
+    input %v : f32[64,64]
+    %n : f32[64,64] = Exp(%v)
+    %k : bool[] = Identity(%c)
+    output %k
+    output %n
+  }} "lp"
+  output %y
+}
+)"));
+  workspace->show(View::chip);
+  settle();
+  EXPECT_TRUE(sees("Assumed: Loop 'lp' counts as 1 round, because")) << chip().error();
+}
+
+TEST_F(ChipViewTest, AFileWithoutAGraphIsAnError) {
+  open_popef();
+  for (const View view : {View::chip, View::passes}) {
+    workspace->show(view);
+    settle();
+    EXPECT_NE(workspace->error().find("open the .onnx"), std::string::npos);
+  }
+  workspace->show(View::popef);
+  settle();
+  EXPECT_EQ(workspace->error(), "");
 }
 
 TEST_F(ChipViewTest, AnotherChoiceIsEstimatedAgain) {
