@@ -42,12 +42,12 @@ struct EstimateArguments {
 
 compiler::Precision precision_of(const std::string& word) {
   if (word == "fp32") return compiler::Precision::fp32;
-  if (word == "fp16") return compiler::Precision::fp16;
+  if (word == "fp16" || word == "bf16") return compiler::Precision::fp16;
   if (word == "fp8") return compiler::Precision::fp8;
   if (word == "fp8_weight") return compiler::Precision::fp8_weight;
   if (!word.empty() && word != "keep")
-    throw Usage(
-        fmt::format("--precision: '{}' is not fp32, fp16, fp8 or fp8_weight", printable(word)));
+    throw Usage(fmt::format("--precision: '{}' is not fp32, fp16, bf16, fp8 or fp8_weight",
+                            printable(word)));
   return compiler::Precision::keep;
 }
 
@@ -176,11 +176,14 @@ std::vector<std::string> sweep_words(const std::string& list) {
 }
 
 int64_t batch_of(const std::string& word) {
+  constexpr int64_t kMost = 1'000'000'000;
   int64_t batch = 0;
-  if (!word.empty() && word.size() < 8 &&
+  if (!word.empty() && word.size() < 18 &&
       std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; }))
     batch = std::stoll(word);
-  if (batch < 1) throw Usage(fmt::format("--sweep: '{}' is not a batch size", printable(word)));
+  if (batch < 1 || batch > kMost)
+    throw Usage(
+        fmt::format("--sweep: '{}' is not a batch size from 1 to {}", printable(word), kMost));
   return batch;
 }
 
@@ -427,7 +430,7 @@ void add_estimate(Command& app, std::function<int()>& action) {
   c->add_flag("--verbose", a->operations, "Also each operation with its supersteps");
   c->add_flag("--plans", a->plans, "Also the plan of each product");
   c->add_flag("--json", a->json, "As JSON");
-  add_compile_options(*c, a->compile, {"fp32", "fp16", "fp8", "fp8_weight"}, true);
+  add_compile_options(*c, a->compile, {"fp32", "fp16", "bf16", "fp8", "fp8_weight"}, true);
   c->callback([a, &action] { action = [a] { return run(*a); }; });
 }
 

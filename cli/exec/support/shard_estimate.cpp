@@ -54,8 +54,10 @@ Candidate ShardEstimate::estimate(const Plan& plan) const {
   c.cuts = cuts_of(graph_, parts_, plan);
   c.chip_bytes = static_cast<double>(options_.target.memory());
   for (const ipu::TileMemory& m : e.memory)
-    c.bytes.push_back(
-        static_cast<uint64_t>(m.fits() ? m.total : m.bytes_with_gaps * options_.target.tiles));
+    c.bytes.push_back(static_cast<uint64_t>(
+        m.fits()
+            ? m.total
+            : std::max(m.bytes_with_gaps * options_.target.tiles, options_.target.memory() + 1)));
   c.latency_ms = 1e3 * e.latency_seconds;
   c.per_second = e.period_seconds > 0 ? 1 / e.period_seconds : 0;
   return c;

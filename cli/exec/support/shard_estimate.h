@@ -24,7 +24,7 @@ class ShardEstimate {
   // Sets the estimated time of each part.
   void set_times(std::vector<SubGraph>& parts) const;
   // A candidate with cuts, times, and the bytes of all tiles of each IPU; if an IPU has too little
-  // memory, those of its busiest tile with gaps, times the number of tiles.
+  // memory, those of its busiest tile with gaps, times the number of tiles, and more than it has.
   Candidate estimate(const Plan& plan) const;
 
  private:

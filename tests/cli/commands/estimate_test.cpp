@@ -95,7 +95,12 @@ TEST_F(EstimateCommand, SweepsBatchesAndNamesTheBest) {
   ASSERT_EQ(json["sweep"].size(), 3u);
   EXPECT_EQ(json["best"], 256);
   EXPECT_LT(json["sweep"][0]["throughput"], json["sweep"][2]["throughput"]);
+  EXPECT_LT(json["sweep"][0]["bytes"], json["sweep"][0]["bytes_with_gaps"]);
+  EXPECT_EQ(json["sweep"][0]["borderline"], false);
   EXPECT_EQ(estimated(kEstimated, {"--sweep", "batch_size=0"}).code, 2);
+  EXPECT_NE(estimated(kEstimated, {"--sweep", "batch_size=1000000001"})
+                .err.find("'1000000001' is not a batch size from 1 to 1000000000"),
+            std::string::npos);
   EXPECT_EQ(estimated(kEstimated, {"--sweep", "width=1"}).code, 2);
 }
 
@@ -283,8 +288,30 @@ TEST_F(EstimateCommand, TakesEightBitFloats) {
   EXPECT_LT(weights("fp8"), weights("fp16"));
   EXPECT_LT(weights("fp16"), weights("fp32"));
   const Ran help = run_command(add_estimate, {"estimate", "--help"});
-  EXPECT_NE(help.out.find("fp32, fp16, fp8 or fp8_weight [the model's own]"), std::string::npos)
+  EXPECT_NE(help.out.find("fp32, fp16, bf16, fp8 or fp8_weight [the model's own]"),
+            std::string::npos)
       << help.out;
+}
+
+TEST_F(EstimateCommand, RefusesEightBitFloatsForAChipWithoutThem) {
+  for (const char* words : {"--target", "--compare"}) {
+    const Ran ran = estimated(kEstimated, with_batch({"--precision", "fp8", words, "mk2"}));
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_NE(ran.err.find("mk2 has no products of 8-bit floats"), std::string::npos) << ran.err;
+  }
+}
+
+// The memory of the chip is a little more than the program needs.
+TEST_F(EstimateCommand, ASweepStatesThatAValueIsBorderline) {
+  const auto needed = estimated(kEstimated, with_batch({"--json", "--target", "mk2"}))
+                          .json()["memory"][0]["bytes_with_gaps"]
+                          .get<int64_t>();
+  std::ofstream("tight.json") << R"({"base": "mk2", "bytes_per_tile": )" << needed + 100 << "}";
+  const std::vector<std::string> words =
+      with_batch({"--target", "tight.json", "--sweep", "available_memory_proportion=0.6"});
+  const std::string text = estimated(kEstimated, words).out;
+  EXPECT_NE(text.find(" with gaps: fits, borderline\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("that fits: 0.6, borderline\n"), std::string::npos) << text;
 }
 
 // A remedy is a part of a command line, and with it the model fits as announced.
