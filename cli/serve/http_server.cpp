@@ -16,6 +16,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "serve/closed_clients.h"
 #include "serve/json_tensors.h"
 #include "serve/metrics.h"
 #include "serve/server.h"
@@ -173,6 +174,7 @@ struct HttpServer::State {
 
   const Shared shared;
   const ServerOptions options;
+  ClosedClients clients;  // all connections
   MHD_Daemon* daemon = nullptr;
   std::atomic<bool> started{false};
   std::string message;            // of the library, before it has started
@@ -185,6 +187,12 @@ struct HttpServer::State {
 };
 
 namespace {
+
+int socket_of(MHD_Connection* connection) {
+  const MHD_ConnectionInfo* info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info ? info->connect_fd : -1;
+}
 
 MHD_Result on_request(void* state, MHD_Connection* connection, const char* url, const char* method,
                       const char*, const char* data, size_t* size, void** exchange) {
@@ -209,6 +217,13 @@ void on_end(void* state, MHD_Connection*, void** exchange, MHD_RequestTerminatio
   if (ended && ended->counted) self.answering--;
   if (ended) self.release(*ended);
   *exchange = nullptr;
+}
+
+void on_connection(void* state, MHD_Connection* connection, void**,
+                   MHD_ConnectionNotificationCode what) {
+  auto& self = *static_cast<HttpServer::State*>(state);
+  const int socket = socket_of(connection);
+  what == MHD_CONNECTION_NOTIFY_STARTED ? self.clients.add(socket) : self.clients.remove(socket);
 }
 
 // Decodes %XX in a path. %00 would end the path, which is a C string, so it becomes three slashes:
@@ -404,9 +419,7 @@ void free_stream(void* state) { delete static_cast<Stream*>(state); }
 
 // Whether the client has not closed its side.
 bool client_is_connected(MHD_Connection* connection) {
-  const MHD_ConnectionInfo* info =
-      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-  pollfd state = {info ? info->connect_fd : -1, POLLRDHUP, 0};
+  pollfd state = {socket_of(connection), POLLRDHUP, 0};
   return poll(&state, 1, 0) <= 0 || !(state.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
@@ -651,6 +664,7 @@ HttpServer::HttpServer(const Shared& shared, const ServerOptions& options)
       {MHD_OPTION_EXTERNAL_LOGGER, reinterpret_cast<intptr_t>(keep_message), state_.get()},
       {MHD_OPTION_UNESCAPE_CALLBACK, reinterpret_cast<intptr_t>(unescape), nullptr},
       {MHD_OPTION_NOTIFY_COMPLETED, reinterpret_cast<intptr_t>(on_end), state_.get()},
+      {MHD_OPTION_NOTIFY_CONNECTION, reinterpret_cast<intptr_t>(on_connection), state_.get()},
       {MHD_OPTION_CONNECTION_LIMIT, static_cast<intptr_t>(options.limits.connections), nullptr},
       {MHD_OPTION_CONNECTION_TIMEOUT, 120, nullptr},
       {MHD_OPTION_CONNECTION_MEMORY_LIMIT, static_cast<intptr_t>(options.limits.header_bytes),

@@ -293,6 +293,14 @@ class Limits(ServeTest):
                 self.assertEqual(printed[0], 413, header)
             self.assertIn('poprt_requests_rejected_total{model="digits"} 1', curl(port, "/metrics")[2].decode())
 
+    def test_connections_end_when_the_client_closes_them(self):
+        post = b"POST /v2/models/digits/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"
+        with serving(self.repository, "--max_connections", "20") as (port, _, _):
+            for length in [20, len(post)] * 150:
+                with socket.create_connection(("127.0.0.1", port), 10) as client:
+                    client.sendall(post[:length])
+            self.assertEqual(call(port, "/v2/health/live", None, "--max-time", "20"), (200, {"live": True}))
+
     def test_size_of_all_bodies(self):
         """Clients that send large bodies get 429 together, and do not block requests of 64 KiB or less."""
         def post(size):

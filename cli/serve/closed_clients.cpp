@@ -1,0 +1,86 @@
+#include "serve/closed_clients.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <system_error>
+
+#include "serving/handles.h"
+
+namespace poprt::serve {
+namespace {
+
+using serving::Error;
+
+// Between two events of a connection. The library may read data and miss the end again.
+constexpr int kRepeatMilliseconds = 100;
+
+}  // namespace
+
+ClosedClients::ClosedClients() {
+  epoll_ = epoll_create1(EPOLL_CLOEXEC);
+  stop_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.fd = stop_;
+  try {
+    if (epoll_ < 0 || stop_ < 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, stop_, &event) != 0)
+      throw std::system_error(errno, std::generic_category());
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& e) {
+    close_descriptors();
+    throw Error(POPRT_UNAVAILABLE, "HTTP cannot watch its connections: " + e.code().message());
+  }
+}
+
+ClosedClients::~ClosedClients() {
+  eventfd_write(stop_, 1);
+  thread_.join();
+  close_descriptors();
+}
+
+void ClosedClients::close_descriptors() const {
+  for (const int descriptor : {epoll_, stop_})
+    if (descriptor >= 0) close(descriptor);
+}
+
+void ClosedClients::add(int socket) {
+  const std::lock_guard lock(mutex_);
+  sockets_.insert(socket);
+  epoll_event event = {};
+  event.events = EPOLLRDHUP | EPOLLONESHOT;
+  event.data.fd = socket;
+  // Without memory for it, the connection ends at its time limit.
+  static_cast<void>(epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &event));
+}
+
+void ClosedClients::remove(int socket) {
+  const std::lock_guard lock(mutex_);
+  sockets_.erase(socket);
+  closed_.erase(socket);
+  static_cast<void>(epoll_ctl(epoll_, EPOLL_CTL_DEL, socket, nullptr));
+}
+
+size_t ClosedClients::size() const {
+  const std::lock_guard lock(mutex_);
+  return sockets_.size();
+}
+
+void ClosedClients::run() {
+  for (int timeout = -1;;) {
+    epoll_event events[64];
+    const int count = epoll_wait(epoll_, events, 64, timeout);
+    const std::lock_guard lock(mutex_);
+    for (int i = 0; i < count; i++) {
+      if (events[i].data.fd == stop_) return;
+      if (sockets_.contains(events[i].data.fd)) closed_.insert(events[i].data.fd);
+    }
+    // This wakes those who wait for the socket. Data that has arrived before can still be read.
+    for (const int socket : closed_) shutdown(socket, SHUT_RD);
+    timeout = closed_.empty() ? -1 : kRepeatMilliseconds;
+  }
+}
+
+}  // namespace poprt::serve

@@ -1,0 +1,41 @@
+// Finds clients that have closed their connections of HTTP.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace poprt::serve {
+
+// libmicrohttpd waits for events of a connection once per change (EPOLLET), and after a read that is
+// shorter than its buffer it waits for the next event. So it does not see the end of a stream that
+// arrives together with data, and such a connection would remain until its time limit. A thread of
+// this class waits for these ends, and repeats the event until the connection is removed.
+// Thread-safe.
+class ClosedClients {
+ public:
+  // Throws Error (unavailable) if the system has no more file descriptors or threads.
+  ClosedClients();
+  ~ClosedClients();
+  ClosedClients(const ClosedClients&) = delete;
+  ClosedClients& operator=(const ClosedClients&) = delete;
+
+  // `socket` must stay open until remove() was called.
+  void add(int socket);
+  void remove(int socket);
+  // How many sockets were added and not removed.
+  size_t size() const;
+
+ private:
+  void run();
+  void close_descriptors() const;
+
+  int epoll_ = -1, stop_ = -1;
+  mutable std::mutex mutex_;
+  std::set<int> sockets_;  // guarded by mutex_
+  std::set<int> closed_;   // those of sockets_ whose clients have closed them; guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace poprt::serve
