@@ -219,6 +219,13 @@ void on_end(void* state, MHD_Connection*, void** exchange, MHD_RequestTerminatio
   *exchange = nullptr;
 }
 
+// Refuses connections beyond the limit, and the library closes them. Its own limit would leave them
+// in the queue of the socket.
+MHD_Result on_accept(void* state, const sockaddr*, socklen_t) {
+  const auto& self = *static_cast<HttpServer::State*>(state);
+  return self.clients.size() < self.options.limits.connections ? MHD_YES : MHD_NO;
+}
+
 void on_connection(void* state, MHD_Connection* connection, void**,
                    MHD_ConnectionNotificationCode what) {
   auto& self = *static_cast<HttpServer::State*>(state);
@@ -665,7 +672,9 @@ HttpServer::HttpServer(const Shared& shared, const ServerOptions& options)
       {MHD_OPTION_UNESCAPE_CALLBACK, reinterpret_cast<intptr_t>(unescape), nullptr},
       {MHD_OPTION_NOTIFY_COMPLETED, reinterpret_cast<intptr_t>(on_end), state_.get()},
       {MHD_OPTION_NOTIFY_CONNECTION, reinterpret_cast<intptr_t>(on_connection), state_.get()},
-      {MHD_OPTION_CONNECTION_LIMIT, static_cast<intptr_t>(options.limits.connections), nullptr},
+      // For all threads together. on_accept() has the limit, which one thread must not reach.
+      {MHD_OPTION_CONNECTION_LIMIT,
+       (static_cast<intptr_t>(options.limits.connections) + 1) * options.threads, nullptr},
       {MHD_OPTION_CONNECTION_TIMEOUT, 120, nullptr},
       {MHD_OPTION_CONNECTION_MEMORY_LIMIT, static_cast<intptr_t>(options.limits.header_bytes),
        nullptr},
@@ -677,7 +686,7 @@ HttpServer::HttpServer(const Shared& shared, const ServerOptions& options)
     items.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, const_cast<char*>(state_->options.key.c_str())});
   }
   items.push_back({MHD_OPTION_END, 0, nullptr});
-  state_->daemon = MHD_start_daemon(flags, 0, nullptr, nullptr, on_request, state_.get(),
+  state_->daemon = MHD_start_daemon(flags, 0, on_accept, state_.get(), on_request, state_.get(),
                                     MHD_OPTION_ARRAY, items.data(), MHD_OPTION_END);
   state_->started = true;
   if (!state_->daemon)

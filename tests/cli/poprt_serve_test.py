@@ -297,9 +297,32 @@ class Limits(ServeTest):
         post = b"POST /v2/models/digits/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"
         with serving(self.repository, "--max_connections", "20") as (port, _, _):
             for length in [20, len(post)] * 150:
-                with socket.create_connection(("127.0.0.1", port), 10) as client:
+                with socket.create_connection(("127.0.0.1", port), 10) as client, contextlib.suppress(OSError):
                     client.sendall(post[:length])
-            self.assertEqual(call(port, "/v2/health/live", None, "--max-time", "20"), (200, {"live": True}))
+            self.wait_until_live(port)
+
+    def live(self, port, stack=None):
+        """The begin of the answer, or b"" if the connection is closed. With `stack`, it stays open until that ends."""
+        with contextlib.ExitStack() as own, contextlib.suppress(ConnectionError):
+            client = (stack or own).enter_context(socket.create_connection(("127.0.0.1", port), 10))
+            client.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+            return client.recv(100)
+        return b""
+
+    def wait_until_live(self, port):
+        end = time.monotonic() + 20
+        while b" 200 " not in self.live(port):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
+    def test_connections_beyond_the_limit_are_closed(self):
+        with serving(self.repository, "--max_connections", "20") as (port, _, _), contextlib.ExitStack() as stack:
+            for _ in range(20):
+                self.assertIn(b" 200 ", self.live(port, stack))
+            for _ in range(6):
+                self.assertEqual(self.live(port), b"")
+            stack.close()
+            self.wait_until_live(port)
 
     def test_size_of_all_bodies(self):
         """Clients that send large bodies get 429 together, and do not block requests of 64 KiB or less."""
