@@ -181,7 +181,9 @@ void ModelRepository::load_all() {
       load(name, false);
     } catch (const std::exception& e) {  // index() has the reason
       const std::lock_guard lock(mutex_);
-      if (std::string& reason = entries_[name].reason; reason.empty()) reason = e.what();
+      Entry& entry = entries_[name];
+      if (entry.reason.empty()) entry.reason = e.what();
+      entry.logged = e.what();
     }
 }
 
@@ -214,7 +216,7 @@ void ModelRepository::log_failure(const std::string& name, const std::string& fa
   log(name, (ready ? "not loaded again, the old one stays: " : "not loaded: ") + failure);
 }
 
-bool ModelRepository::load(const std::string& name, bool only_if_loaded) {
+bool ModelRepository::load(const std::string& name, bool only_if_wanted) {
   const std::lock_guard loading(load_mutex_);
   const Place place = place_of(name);
   std::shared_ptr<Counters> counters;
@@ -222,7 +224,7 @@ bool ModelRepository::load(const std::string& name, bool only_if_loaded) {
   {
     const std::lock_guard lock(mutex_);
     Entry& entry = entries_[name];
-    if (only_if_loaded && !entry.is_ready()) return false;
+    if (only_if_wanted && !entry.wanted) return false;
     entry.wanted = true;
     entry.reason.clear();
     counters = entry.counters;
@@ -341,22 +343,25 @@ void ModelRepository::unload(const std::string& name) {
 }
 
 void ModelRepository::reload_changed(bool failed_again) {
-  struct Loaded {
+  struct Known {
     std::string name, stamp, failed_stamp;
+    bool ready = false;
   };
-  std::vector<Loaded> all;
+  std::vector<Known> all;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [name, entry] : entries_)
-      if (entry.is_ready())
-        all.push_back({name, entry.stamp, failed_again ? "" : entry.failed_stamp});
+      if (entry.wanted && (entry.is_ready() || !entry.reason.empty()))  // not one that loads
+        all.push_back(
+            {name, entry.stamp, failed_again ? "" : entry.failed_stamp, entry.is_ready()});
   }
-  for (const Loaded& loaded : all) try {
-      const std::string stamp = stamp_of(loaded.name);
-      if (stamp == loaded.stamp || stamp == loaded.failed_stamp) continue;
-      if (load(loaded.name, true)) log(loaded.name, "loaded again, because its files changed");
+  for (const Known& known : all) try {
+      const std::string stamp = stamp_of(known.name);
+      if ((known.ready && stamp == known.stamp) || stamp == known.failed_stamp) continue;
+      if (load(known.name, true))
+        log(known.name, known.ready ? "loaded again, because its files changed" : "loaded");
     } catch (const std::exception& e) {  // the old model stays loaded
-      log_failure(loaded.name, e.what(), failed_again);
+      log_failure(known.name, e.what(), failed_again);
     }
 }
 

@@ -72,10 +72,10 @@ class ModelRepository {
   // Unloads a model that is loaded or that failed to load, so that ready() does not require it. A
   // running reload of the model has no effect then. Throws Error (not_found) for others.
   void unload(const std::string& name);
-  // Reloads the loaded models whose files have changed. Neither models that failed to load nor new
-  // files are loaded. After an error the old model stays loaded. The next call tries again if the
-  // files have changed since then, if the error may pass, such as a lack of memory, or if
-  // `failed_again` is true.
+  // Reloads the loaded models whose files have changed, and loads those that failed to load. Models
+  // that load_all() did not find, and unloaded ones, are not loaded. After an error the old model
+  // stays loaded. The next call tries again if the files have changed since then, if the error may
+  // pass, such as a lack of memory, or if `failed_again` is true.
   void reload_changed(bool failed_again);
 
   // Throws Error: not_found, unavailable (with the reason), invalid_argument (a generator).
@@ -118,8 +118,8 @@ class ModelRepository {
   void note_kind(bool LoadedKinds::* kind);
   void log(const std::string& name, const std::string& what) const;
   void log_failure(const std::string& name, const std::string& failure, bool repeated);
-  // Returns whether it has loaded the model, because `only_if_loaded` may prevent that.
-  bool load(const std::string& name, bool only_if_loaded);
+  // Returns whether it has loaded the model, because `only_if_wanted` may prevent that.
+  bool load(const std::string& name, bool only_if_wanted);
   void load_generator(const std::string& name, const Place& place, const std::string& path,
                       const std::string& stamp, uint64_t unloads);
   void replace(const std::string& name, const std::string& stamp, uint64_t unloads,

@@ -399,6 +399,29 @@ class Repository(ServeTest):
                 self.assertLess(time.monotonic(), end)
                 time.sleep(0.05)
 
+    def test_a_model_that_failed_at_the_start_is_tried_again(self):
+        good = os.path.join(self.repository, "digits.popef")
+        for options, by_signal in ((["--poll_seconds", "0.1"], False), ([], True)):
+            folder = os.path.join(self.folder, f"failed {by_signal}")
+            os.makedirs(os.path.join(folder, "late", "1"))
+            target = os.path.join(folder, "broken.popef")
+            with open(target, "wb") as file:
+                file.write(b"damaged")
+            with serving(folder, *options) as (port, _, process):
+                self.assertEqual(call(port, "/v2/health/ready")[0], 503)
+                shutil.copy(good, target + ".new")
+                os.rename(target + ".new", target)
+                shutil.copy(good, os.path.join(folder, "late", "m"))
+                os.rename(os.path.join(folder, "late", "m"), os.path.join(folder, "late", "1", "m.popef"))
+                if by_signal:
+                    process.send_signal(signal.SIGHUP)
+                end = time.monotonic() + 30
+                while call(port, "/v2/health/ready")[0] != 200:
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.05)
+                for name in ("broken", "late"):
+                    self.assertEqual(call(port, f"/v2/models/{name}/infer", image_request(1))[0], 200)
+
     def slow_to_compile(self, path):
         """An ONNX file with products of constants, which the compiler computes."""
         size, products = 1000, 60
