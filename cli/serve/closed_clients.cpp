@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "serving/handles.h"
 
@@ -48,7 +50,7 @@ void ClosedClients::close_descriptors() const {
 
 void ClosedClients::add(int socket) {
   const std::lock_guard lock(mutex_);
-  sockets_.insert(socket);
+  sockets_[socket] = nullptr;
   epoll_event event = {};
   event.events = EPOLLRDHUP | EPOLLONESHOT;
   event.data.fd = socket;
@@ -63,6 +65,11 @@ void ClosedClients::remove(int socket) {
   static_cast<void>(epoll_ctl(epoll_, EPOLL_CTL_DEL, socket, nullptr));
 }
 
+void ClosedClients::cancel_if_closed(int socket, std::shared_ptr<Cancellation> request) {
+  const std::lock_guard lock(mutex_);
+  sockets_.at(socket).swap(request);
+}
+
 size_t ClosedClients::size() const {
   const std::lock_guard lock(mutex_);
   return sockets_.size();
@@ -72,14 +79,21 @@ void ClosedClients::run() {
   for (int timeout = -1;;) {
     epoll_event events[64];
     const int count = epoll_wait(epoll_, events, 64, timeout);
-    const std::lock_guard lock(mutex_);
-    for (int i = 0; i < count; i++) {
-      if (events[i].data.fd == stop_) return;
-      if (sockets_.contains(events[i].data.fd)) closed_.insert(events[i].data.fd);
+    std::vector<std::shared_ptr<Cancellation>> given_up;
+    {
+      const std::lock_guard lock(mutex_);
+      for (int i = 0; i < count; i++) {
+        if (events[i].data.fd == stop_) return;
+        const auto found = sockets_.find(events[i].data.fd);
+        if (found == sockets_.end()) continue;
+        closed_.insert(found->first);
+        if (found->second) given_up.push_back(std::move(found->second));
+      }
+      // This wakes those who wait for the socket. Data that has arrived before can still be read.
+      for (const int socket : closed_) shutdown(socket, SHUT_RD);
+      timeout = closed_.empty() ? -1 : kRepeatMilliseconds;
     }
-    // This wakes those who wait for the socket. Data that has arrived before can still be read.
-    for (const int socket : closed_) shutdown(socket, SHUT_RD);
-    timeout = closed_.empty() ? -1 : kRepeatMilliseconds;
+    for (const auto& request : given_up) request->cancel();
   }
 }
 

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
+
+#include "serve/cancellation.h"
 
 namespace poprt::serve {
 
@@ -24,6 +28,10 @@ class ClosedClients {
   // `socket` must stay open until remove() was called.
   void add(int socket);
   void remove(int socket);
+  // Cancels the request when the client closes the connection, instead of the request before. A
+  // connection that is already closed has no effect: its client may have closed the sending side
+  // after the request.
+  void cancel_if_closed(int socket, std::shared_ptr<Cancellation> request);
   // How many sockets were added and not removed.
   size_t size() const;
 
@@ -33,8 +41,8 @@ class ClosedClients {
 
   int epoll_ = -1, stop_ = -1;
   mutable std::mutex mutex_;
-  std::set<int> sockets_;  // guarded by mutex_
-  std::set<int> closed_;   // those of sockets_ whose clients have closed them; guarded by mutex_
+  std::map<int, std::shared_ptr<Cancellation>> sockets_;  // with the request; guarded by mutex_
+  std::set<int> closed_;  // those of sockets_ whose clients have closed them; guarded by mutex_
   std::thread thread_;
 };
 

@@ -374,6 +374,17 @@ std::vector<InputTensor> inputs_of(const inference::ModelInferRequest& request,
   return inputs;
 }
 
+// Cancels a request when its client cancels the call or disconnects.
+class InferReactor final : public ServerUnaryReactor {
+ public:
+  const std::shared_ptr<Cancellation>& cancellation() const { return cancellation_; }
+  void OnCancel() override { cancellation_->cancel(); }
+  void OnDone() override { delete this; }
+
+ private:
+  const std::shared_ptr<Cancellation> cancellation_ = std::make_shared<Cancellation>();
+};
+
 // The shorter of the time limit of the request and of the client's deadline. 0: none.
 int64_t limit_ns(const CallbackServerContext& context, int64_t timeout_ns) {
   const auto now = std::chrono::system_clock::now();
@@ -387,7 +398,7 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
                                         const inference::ModelInferRequest* request,
                                         inference::ModelInferResponse* response) {
   const auto begin = std::chrono::steady_clock::now();
-  auto* reactor = context->DefaultReactor();
+  auto* reactor = new InferReactor;  // deletes itself
   const auto finish = [this, reactor, request, response, begin](const Status& status) {
     if (shared_.log.is_enabled())
       write_log("ModelInfer", request->model_name(), status, request->ByteSizeLong(),
@@ -420,7 +431,7 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
     };
     shared_.inference.submit(
         shared_.repository.find(request->model_name(), request->model_version()), *inputs, wanted,
-        std::move(done), limit_ns(*context, parameters.timeout_ns));
+        std::move(done), limit_ns(*context, parameters.timeout_ns), reactor->cancellation());
   });
   if (!submitted.ok()) finish(submitted);
   return reactor;

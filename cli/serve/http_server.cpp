@@ -230,7 +230,10 @@ void on_connection(void* state, MHD_Connection* connection, void**,
                    MHD_ConnectionNotificationCode what) {
   auto& self = *static_cast<HttpServer::State*>(state);
   const int socket = socket_of(connection);
-  what == MHD_CONNECTION_NOTIFY_STARTED ? self.clients.add(socket) : self.clients.remove(socket);
+  try {
+    what == MHD_CONNECTION_NOTIFY_STARTED ? self.clients.add(socket) : self.clients.remove(socket);
+  } catch (const std::exception&) {  // no memory: the connection ends at its time limit
+  }
 }
 
 // Decodes %XX in a path. %00 would end the path, which is a C string, so it becomes three slashes:
@@ -571,8 +574,10 @@ void HttpServer::State::submit_now(MHD_Connection* connection, Exchange& exchang
   };
   try {
     parse_request(exchange.request, json_size);
+    auto cancellation = std::make_shared<Cancellation>();
+    clients.cancel_if_closed(socket_of(connection), cancellation);
     shared.inference.submit(model, exchange.request.inputs, exchange.request.wanted, done,
-                            exchange.request.parameters.timeout_ns);
+                            exchange.request.parameters.timeout_ns, std::move(cancellation));
     return;
   } catch (const Error& e) {
     exchange.result.error = e;

@@ -109,14 +109,16 @@ struct Inference::Job {
   bool waits_for_shape = false;
   int64_t rows = 1;
   poprt_runner* runner = nullptr;
-  serving::Request request;
+  std::shared_ptr<poprt_request> request;
+  std::shared_ptr<Cancellation> cancellation;  // or null
   poprt_error_code code = POPRT_OK;
   std::atomic<int> ended{0};  // how many of submission and callback have finished
 };
 
 void Inference::submit(std::shared_ptr<const LoadedModel> model,
                        const std::vector<InputTensor>& inputs,
-                       const std::vector<std::string>& wanted, Done done, int64_t timeout_ns) {
+                       const std::vector<std::string>& wanted, Done done, int64_t timeout_ns,
+                       std::shared_ptr<Cancellation> cancellation) {
   admission_.check_open();
   Counters& counters = *model->counters;
   auto job = std::make_unique<Job>();
@@ -150,6 +152,7 @@ void Inference::submit(std::shared_ptr<const LoadedModel> model,
   const bool known_outputs = job->runner != model->runner.get() || !model->first;
   job->model = model;
   job->done = std::move(done);
+  job->cancellation = std::move(cancellation);
   try {
     serving::KnownShapes::Key key;
     if (!known_outputs)
@@ -203,6 +206,7 @@ void Inference::start_later(std::unique_ptr<Job> job, serving::KnownShapes::Key 
   const auto end = serving::Timer::Clock::time_point(std::chrono::nanoseconds(
       job->begin + std::min(job->limit_ns, std::numeric_limits<int64_t>::max() - job->begin)));
   const bool limited = job->limit_ns > 0;
+  const auto cancellation = job->cancellation;
   waiting->job = std::move(job);
   if (limited)
     waiting->end = first.timer.add(end, [waiting] {
@@ -210,6 +214,11 @@ void Inference::start_later(std::unique_ptr<Job> job, serving::KnownShapes::Key 
         const Error error = too_late(*late);
         complete(std::move(late), error);
       }
+    });
+  if (cancellation)
+    cancellation->set([waiting] {
+      if (auto given_up = waiting->take())
+        complete(std::move(given_up), Error(POPRT_CANCELLED, "the client gave the request up"));
     });
   first.worker.add([waiting] { start_waiting(*waiting); });
 }
@@ -283,7 +292,10 @@ void Inference::start(std::unique_ptr<Job>& job) {
   serving::check(poprt_runner_submit_tensors(job->runner, job->inputs.data(), job->inputs.size(),
                                              written.data(), written.size(), &options, &request));
   Job* const submitted = job.release();  // the callback and this thread share it now
-  submitted->request.reset(request);
+  submitted->request.reset(request, poprt_request_free);
+  if (submitted->cancellation)
+    submitted->cancellation->set(
+        [given_up = submitted->request] { poprt_request_cancel(given_up.get()); });
   end_part(submitted);
 }
 
@@ -312,6 +324,7 @@ void Inference::end_part(Job* job) {
 }
 
 void Inference::complete(std::unique_ptr<Job> job, std::optional<Error> error) {
+  if (job->cancellation) job->cancellation->set(nullptr);
   Result result;
   result.model = job->model;
   result.memory = std::move(job->outputs);

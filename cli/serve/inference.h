@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "serve/admission.h"
+#include "serve/cancellation.h"
 #include "serve/limits.h"
 #include "serving/known_shapes.h"
 #include "serving/served_model.h"
@@ -78,8 +79,9 @@ struct Result {
   serving::Outputs memory;
 };
 
-// Called once: on a thread of the runner, on the thread that called submit(), on the thread that
-// waits for a compilation, or on that of the timer. Must not block or throw.
+// Called once: on a thread of the runner, on the thread that called submit() or
+// Cancellation::cancel(), on the thread that waits for a compilation, or on that of the timer. Must
+// not block or throw.
 using Done = std::function<void(Result)>;
 
 // Accepts requests and limits how many are in flight.
@@ -91,12 +93,14 @@ class Inference {
   // Submits a request. `wanted` are names of outputs; if empty, all outputs are computed. If
   // `timeout_ns` is not 0, the shorter of it and the server's limit applies. The inputs and their
   // shapes must stay valid until `done` is called, which may happen before submit() returns.
+  // `cancellation` (may be null) ends the request with cancelled, unless its run has begun.
   // Throws Error: invalid_argument, resource_exhausted (too many requests are in flight or wait for
   // compilations), unavailable (the server stops), deadline_exceeded, and the errors of
   // poprt_outputs_create and poprt_runner_submit_tensors; then `done` is not called. Errors of a
   // request that waits for a compilation are in Result::error. Thread-safe.
   void submit(std::shared_ptr<const LoadedModel> model, const std::vector<InputTensor>& inputs,
-              const std::vector<std::string>& wanted, Done done, int64_t timeout_ns = 0);
+              const std::vector<std::string>& wanted, Done done, int64_t timeout_ns = 0,
+              std::shared_ptr<Cancellation> cancellation = nullptr);
 
   Admission& admission() { return admission_; }
   const Admission& admission() const { return admission_; }

@@ -48,6 +48,29 @@ class ServeTest(unittest.TestCase):
         with open(os.path.join(cls.repository, "buckets", "1", "name_map.json"), "w", encoding="utf-8") as file:
             json.dump({"image": "image", "scores": "output/0"}, file)
 
+    @contextlib.contextmanager
+    def given_up(self):
+        """A server: its ports. In the block, five requests of one row wait, and four of them are given up. A batch has eight rows."""
+        with serving(self.repository, "--batch_wait_ms", "600000") as (port, grpc_port, _):
+            def metric(name):
+                return int(re.search(rf"poprt_{name}{{model=.digits.}} (\d+)", curl(port, "/metrics")[2].decode()).group(1))
+            def wait_for(name, count):
+                end = time.monotonic() + 60
+                while metric(name) != count:
+                    self.assertLess(time.monotonic(), end, name)
+                    time.sleep(0.01)
+            yield port, grpc_port, lambda: self.wait_for_requests(port, 5)
+            wait_for("requests_failed_total", 4)
+            self.assertEqual(call(port, "/v2/models/digits/infer", image_request(7))[0], 200)
+            wait_for("requests_succeeded_total", 2)
+            self.assertEqual(metric("batches_total"), 1)
+
+    def wait_for_requests(self, port, count):
+        end = time.monotonic() + 60
+        while f"poprt_requests_in_flight {count}\n" not in curl(port, "/metrics")[2].decode():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
 
 class Http(ServeTest):
     @classmethod
@@ -323,6 +346,17 @@ class Limits(ServeTest):
                 self.assertEqual(self.live(port), b"")
             stack.close()
             self.wait_until_live(port)
+
+    def test_requests_that_clients_close_are_not_computed(self):
+        body = json.dumps(image_request(1))
+        post = f"POST /v2/models/digits/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+        with self.given_up() as (port, _, wait):
+            clients = [self.enterContext(socket.create_connection(("127.0.0.1", port), 60)) for _ in range(5)]
+            for client in clients:
+                client.sendall(post)
+            wait()
+            for client in clients[1:]:
+                client.close()
 
     def test_size_of_all_bodies(self):
         """Clients that send large bodies get 429 together, and do not block requests of 64 KiB or less."""
@@ -1089,6 +1123,16 @@ class Grpc(ServeTest):
                 n = i % 8 + 1
                 for a, b in zip(struct.unpack(f"<{10 * n}f", found.raw_output_contents[0]), struct.unpack(f"<{10 * n}f", alone[n])):
                     self.assertAlmostEqual(a, b, delta=1e-3)
+
+    def test_requests_that_clients_cancel_are_not_computed(self):
+        with self.given_up() as (_, port, wait):
+            channel = self.enterContext(grpc.insecure_channel(f"127.0.0.1:{port}"))
+            function = channel.unary_unary("/inference.GRPCInferenceService/ModelInfer", self.pb.ModelInferRequest.SerializeToString,
+                                           self.pb.ModelInferResponse.FromString)
+            calls = [function.future(self.infer(1), timeout=600) for _ in range(5)]
+            wait()
+            for call in calls[1:]:
+                call.cancel()
 
     def test_errors_have_the_codes_of_grpc(self):
         codes = grpc.StatusCode
