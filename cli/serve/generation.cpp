@@ -1,5 +1,7 @@
 #include "serve/generation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -268,6 +270,15 @@ CompletionRequest parse_completion(std::string_view body) {
     if (!option && !value.is_null() && !read_field(name, value, request))
       refuse_field(name, "the field is not supported");
   }
+  const auto value_of = [&](std::string_view option) {
+    return std::ranges::find(request.options, option, [](const auto& o) { return o.first; })->second;
+  };
+  if (value_of("min_new_tokens") > value_of("max_new_tokens"))
+    refuse_field("min_tokens", "expected at most 'max_tokens', which is " +
+                                   fmt::format("{}", value_of("max_new_tokens")));
+  if (const auto given = json.find("stream_options");
+      given != json.end() && !given->is_null() && !request.stream)
+    refuse_field("stream_options", "expected only with \"stream\": true");
   if (request.model.empty()) refuse_field("model", "expected the name of a generator");
   if (request.prompts.empty()) refuse_field("prompt", "expected a text or an array of tokens");
   if (static_cast<int64_t>(request.prompts.size()) > kMostTexts / request.n)

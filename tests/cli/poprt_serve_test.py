@@ -872,6 +872,8 @@ class Completions(unittest.TestCase):
                            ({"stop": ["x"] * 17}, "'stop'"), ({"stop": "x" * 1025}, "'stop'"), ({"stop": [[]]}, "'stop'"),
                            ({"prompt": ["a", [1]]}, "no tokenizer"), ({"prompt": ["a", 1]}, "'prompt'"),
                            ({"add_special_tokens": 1}, "'add_special_tokens'"), ({"best_of": 2}, "'best_of'"),
+                           ({"min_tokens": 9, "max_tokens": 6}, "'min_tokens': expected at most 'max_tokens', which is 6"),
+                           ({"stream_options": {"include_usage": True}, "stream": False}, "'stream_options'"),
                            ({"stop_token_ids": [99]}, "token 99"), ({"model": 3}, "'model'"), ({"model": "digits"}, "not a generator")):
             status, answer = self.complete(**more)
             self.assertEqual(status, 400, (more, answer))
