@@ -12,6 +12,9 @@ void Admission::check_open() const {
 
 void Admission::enter(int64_t count, std::atomic<uint64_t>& rejected) {
   check_open();
+  if (count > 1 && count > most_)
+    throw Error(POPRT_INVALID_ARGUMENT, "the request has " + std::to_string(count) + " " + what_ +
+                                            "; the limit is " + std::to_string(most_));
   if (in_flight_.fetch_add(count) + count <= most_) return;
   in_flight_ -= count;
   rejected++;

@@ -929,13 +929,23 @@ class Completions(unittest.TestCase):
             self.assertEqual(self.complete()[0], 200)
 
     def test_limit_of_texts(self):
-        with serving(self.repository, "--compile", "--max_texts", "1", "--address", "::1") as (port, _, _):
-            request = json.dumps({"model": "saved", "prompt": [1], "n": 2})
-            printed = subprocess.run(["curl", "-s", "-g", "-i", "-d", request, f"http://[::1]:{port}/v1/completions"],
+        def post(port, **more):
+            request = json.dumps({"model": "saved", "prompt": [1], **more})
+            return subprocess.run(["curl", "-s", "-g", "-i", "-d", request, f"http://[::1]:{port}/v1/completions"],
                                   capture_output=True, text=True, check=True).stdout
-            self.assertIn(" 429 ", printed.splitlines()[0])
-            self.assertIn("Retry-After: 1", printed)
-            self.assertIn("more than 1 texts wait", printed)
+        with serving(self.repository, "--compile", "--max_texts", "1", "--address", "::1") as (port, _, _):
+            printed = post(port, n=2)
+            self.assertIn(" 400 ", printed.splitlines()[0])
+            self.assertIn("the request has 2 texts; the limit is 1", printed)
+            refused, end = [], time.monotonic() + 60
+            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                while not refused:
+                    self.assertLess(time.monotonic(), end)
+                    refused = [p for p in pool.map(lambda _: post(port, max_tokens=60, ignore_eos=True), range(16)) if " 200 " not in p]
+            for printed in refused:
+                self.assertIn(" 429 ", printed.splitlines()[0])
+                self.assertIn("Retry-After: 1", printed)
+                self.assertIn("more than 1 texts wait", printed)
 
 
 @unittest.skipUnless(os.path.exists(SERVE), "poprt_serve is not built")
