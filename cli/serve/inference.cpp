@@ -145,7 +145,8 @@ void Inference::submit(std::shared_ptr<const LoadedModel> model,
       throw Error(POPRT_INVALID_ARGUMENT, "output " + in_quotes(name) + " is requested twice");
     job->wanted.push_back(spec);
   }
-  if (model->model.batch_rows() > 0 && !inputs.empty() && !inputs[0].shape.empty())
+  const bool has_rows = model->model.batch_rows() > 0 || model->model.shared_rows() > 0;
+  if (has_rows && !inputs.empty() && !inputs[0].shape.empty())
     job->rows = inputs[0].shape[0];
   job->runner = runner_for(*model, inputs, job->inputs);
   admission_.enter(1, counters.rejected);

@@ -221,6 +221,13 @@ class Http(ServeTest):
             self.assertEqual(text.count(f"# {kind} {name} "), 1)
             self.assertRegex(text, rf"(?m)^# HELP {name} .*\.\n# TYPE {name} (counter|gauge)\n{name}[ {{]")
 
+    def test_rows_of_models_at_several_shapes_are_counted(self):
+        def rows():
+            return int(re.search(r"poprt_rows_total{model=.buckets.} (\d+)", curl(self.port, "/metrics")[2].decode()).group(1))
+        before = rows()
+        self.assertEqual(call(self.port, "/v2/models/buckets/infer", image_request(3))[0], 200)
+        self.assertEqual(rows(), before + 3)
+
     def test_many_clients_get_their_own_answers(self):
         requests = [image_request(n, [(i * n + 3) % 17 for i in range(64 * n)]) for n in range(1, 9)]
         alone = [call(self.port, "/v2/models/buckets/infer", r)[1]["outputs"][0]["data"] for r in requests]
