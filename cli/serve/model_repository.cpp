@@ -1,6 +1,7 @@
 #include "serve/model_repository.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "common/abi.h"
@@ -101,13 +102,21 @@ void add_tokenizer(LoadedGenerator& generator, const std::string& folder, const 
 ModelRepository::Place ModelRepository::place_of(const std::string& name) const {
   const fs::path folder = options_.folder;
   std::error_code failed;
-  if (valid_name(name)) {
-    for (const char* ending : {".popef", ".onnx"})
-      if (fs::is_regular_file(folder / (name + ending), failed))
-        return {folder.string(), name + ending};
-    if (fs::is_directory(folder / name / "1", failed)) return {(folder / name / "1").string(), ""};
-  }
-  throw Error(POPRT_NOT_FOUND, "there is no model " + in_quotes(name));
+  std::optional<Place> place;
+  if (!valid_name(name)) throw Error(POPRT_NOT_FOUND, "there is no model " + in_quotes(name));
+  const auto found = [&](Place one, const std::string& what) {
+    if (place)
+      place->ignored += (place->ignored.empty() ? "'" : ", '") + what + "'";
+    else
+      place = std::move(one);
+  };
+  for (const char* ending : {".popef", ".onnx"})
+    if (fs::is_regular_file(folder / (name + ending), failed))
+      found({folder.string(), name + ending, ""}, name + ending);
+  if (fs::is_directory(folder / name / "1", failed))
+    found({(folder / name / "1").string(), "", ""}, name + "/1");
+  if (!place) throw Error(POPRT_NOT_FOUND, "there is no model " + in_quotes(name));
+  return *place;
 }
 
 std::vector<std::string> ModelRepository::names() const {
@@ -219,6 +228,8 @@ void ModelRepository::log_failure(const std::string& name, const std::string& fa
 bool ModelRepository::load(const std::string& name, bool only_if_wanted) {
   const std::lock_guard loading(load_mutex_);
   const Place place = place_of(name);
+  if (!place.ignored.empty())
+    log(name, "'" + place.file + "' is used, without " + place.ignored + " of the same name");
   std::shared_ptr<Counters> counters;
   uint64_t unloads = 0;
   {

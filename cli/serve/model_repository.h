@@ -110,6 +110,7 @@ class ModelRepository {
   // A file of the repository, or the folder NAME/1 if `file` is empty.
   struct Place {
     std::string folder, file;
+    std::string ignored;  // other sources with the name of the model, in quotes, or ""
   };
   Place place_of(const std::string& name) const;
   std::vector<std::string> names() const;

@@ -497,6 +497,15 @@ class Repository(ServeTest):
             self.assertEqual([m["name"] for m in call(port, "/v2/repository/index", {})[1]], ["digits"])
             self.assertEqual(call(port, "/v2/health/ready"), (200, {"ready": True}))
 
+    def test_sources_with_the_same_name_are_reported(self):
+        folder = os.path.join(self.folder, "twice")
+        os.makedirs(os.path.join(folder, "m", "1"))
+        for name in ("m.popef", os.path.join("m", "1", "other.popef")):
+            shutil.copy(os.path.join(self.repository, "digits.popef"), os.path.join(folder, name))
+        shutil.copy(DIGITS, os.path.join(folder, "m.onnx"))
+        with serving(folder) as (_, _, process):
+            self.assertIn("poprt_serve: model 'm': 'm.popef' is used, without 'm.onnx', 'm/1' of the same name\n", process.started)
+
     def test_a_model_that_cannot_be_found_has_a_reason(self):
         folder = os.path.join(self.folder, "dangling")
         os.makedirs(folder)
