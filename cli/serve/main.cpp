@@ -94,6 +94,8 @@ void add_options(Command& app, Settings& s) {
   app.add_option("--compile_option", s.compile_options,
                  "NAME=VALUE: an option of command poprt for ONNX models, with --compile")
       ->many();
+  app.add_flag("--verify", s.repository.verify,
+               "Check the checksums of PopEF files when they are loaded, which reads all of them");
   app.add_option("--max_shapes", s.repository.max_shapes,
                  "Shapes that are kept of a model whose shapes are compiled on demand; 0: 16")
       ->check(between(0, 65536))

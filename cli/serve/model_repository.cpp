@@ -47,6 +47,16 @@ bool may_pass(const std::exception& e) {
          error->code() == POPRT_UNAVAILABLE || error->code() == POPRT_DEADLINE_EXCEEDED;
 }
 
+// Reads the PopEF files and compares their checksums. Throws Error (data_loss).
+void verify(const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    if (!file.ends_with(".popef") && !file.ends_with(".poprt")) continue;
+    poprt_string* text = nullptr;
+    serving::check(poprt_popef_dump(file.c_str(), POPRT_POPEF_VERIFY, &text));
+    poprt_string_free(text);
+  }
+}
+
 // Returns the PopEF file of a generator, or the folder of a generator that is not compiled yet (an
 // export of onnxruntime-genai or optimum), or "" if there is none.
 std::string generator_at(const std::string& folder, const std::string& file) {
@@ -245,6 +255,7 @@ bool ModelRepository::load(const std::string& name, bool only_if_wanted) {
   std::string stamp;
   try {
     stamp = stamp_of(name);
+    if (options_.verify) verify(files_of(place));
     const std::string generator = generator_at(place.folder, place.file);
     if (!generator.empty() && options_.warm_up.contains(name))
       throw Error(POPRT_INVALID_ARGUMENT, "--warm_up has no effect on a generator");

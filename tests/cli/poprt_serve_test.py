@@ -497,6 +497,26 @@ class Repository(ServeTest):
             self.assertEqual([m["name"] for m in call(port, "/v2/repository/index", {})[1]], ["digits"])
             self.assertEqual(call(port, "/v2/health/ready"), (200, {"ready": True}))
 
+    def test_damaged_files_are_found_with_verify(self):
+        folder = os.path.join(self.folder, "flipped")
+        os.makedirs(folder)
+        with open(os.path.join(self.repository, "digits.popef"), "rb") as file:
+            data = bytearray(file.read())
+        shutil.copy(os.path.join(self.repository, "digits.popef"), os.path.join(folder, "whole.popef"))
+        for damaged in range(len(data) // 2, len(data)):  # the first byte there that is no padding
+            data[damaged] ^= 1
+            with open(os.path.join(folder, "flip.popef"), "wb") as file:
+                file.write(data)
+            data[damaged] ^= 1
+            if subprocess.run([os.path.join(BIN, "popef_dump"), "--verify", os.path.join(folder, "flip.popef")], capture_output=True,
+                              check=False).returncode != 0:
+                break
+        with serving(folder, "--verify") as (port, _, _):
+            states = {m["name"]: (m["state"], m["reason"]) for m in call(port, "/v2/repository/index", {})[1]}
+            self.assertEqual(states["whole"], ("READY", ""))
+            self.assertEqual(states["flip"][0], "UNAVAILABLE")
+            self.assertIn("checksum", states["flip"][1])
+
     def test_sources_with_the_same_name_are_reported(self):
         folder = os.path.join(self.folder, "twice")
         os.makedirs(os.path.join(folder, "m", "1"))
