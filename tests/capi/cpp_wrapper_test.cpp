@@ -503,8 +503,26 @@ TEST(CppWrapper, ServesBatchesOfAnySize) {
   config.timeoutNS = 0;
   ModelRunner waiting(DATA "/copies.popef", config);
   Request r = waiting.submit({{"x", {x.data(), 4}}}, {{"y", {y.data(), 4}}, {"c", {c.data(), 4}}});
+  EXPECT_FALSE(r.waitFor(std::chrono::milliseconds(1)));
   EXPECT_TRUE(r.cancel());
   EXPECT_THROW(r.wait(), Error);
+}
+
+TEST(CppWrapper, ARequestThatMissesItsDeadlineIsDone) {
+  RuntimeConfig config;
+  config.batchingDim = 0;
+  config.timeoutNS = 0;
+  ModelRunner runner(DATA "/copies.popef", config);
+  std::vector<float> x(1, 2.f), y(1), c(1);
+  Request r = runner.submit({{"x", {x.data(), 4}}}, {{"y", {y.data(), 4}}, {"c", {c.data(), 4}}},
+                            std::chrono::milliseconds(5));
+  try {
+    EXPECT_TRUE(r.waitFor(std::chrono::minutes(1)));
+    ADD_FAILURE() << "the request has an error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::deadline_exceeded);
+    EXPECT_TRUE(r.done());
+  }
 }
 
 TEST(CppWrapper, ATimeoutOfBatchesIsNotShortenedByTheDefault) {

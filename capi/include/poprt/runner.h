@@ -300,7 +300,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_submit(
 POPRT_API int32_t poprt_request_cancel(poprt_request* request);
 
 /* Waits until the request is done, at most `timeout_ns`, or without limit if negative. Each call
- * returns the request's own error, or deadline_exceeded. Thread-safe. Since 0.1. */
+ * returns the request's own error, or deadline_exceeded. A request may fail with deadline_exceeded
+ * itself; poprt_request_done distinguishes the two. Thread-safe. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_request_wait(poprt_request* request,
                                                          int64_t timeout_ns);
 /* 1 if the request is done, else 0; 1 for null. Thread-safe. Since 0.1. */

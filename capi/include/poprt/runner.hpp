@@ -401,13 +401,14 @@ class Request {
   bool cancel() { return poprt_request_cancel(handle_.get()) != 0; }
   // Throws the error of the run.
   void wait() const { detail::check(poprt_request_wait(handle_.get(), -1)); }
-  // Returns false if the request is not done in time, or has failed with deadline_exceeded. Throws
-  // other errors of the run.
+  // Returns false if the request is not done in time. Throws the error of the run, which is
+  // deadline_exceeded if the request missed its own deadline.
   bool waitFor(std::chrono::nanoseconds timeout) const {
     poprt_error* error = poprt_request_wait(handle_.get(), timeout.count());
     if (poprt_error_get_code(error) == POPRT_DEADLINE_EXCEEDED) {
       poprt_error_free(error);
-      return false;
+      if (!done()) return false;
+      error = poprt_request_wait(handle_.get(), -1);  // it may have ended after the wait
     }
     detail::check(error);
     return true;
