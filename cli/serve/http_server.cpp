@@ -151,6 +151,7 @@ struct HttpServer::State {
   MHD_Result receive(MHD_Connection* connection, Exchange& exchange, const char* data,
                      size_t* size);
   MHD_Result begin(MHD_Connection* connection, Exchange& exchange);
+  Answer too_large(const Exchange& exchange) const;
   bool hold(Exchange& exchange, size_t bytes);
   void release(Exchange& exchange);
   MHD_Result respond(MHD_Connection* connection, Exchange& exchange);
@@ -264,9 +265,8 @@ MHD_Result HttpServer::State::receive(MHD_Connection* connection, Exchange& exch
   }
   if (*size > 0) {
     std::string& body = exchange.request.body;
-    // The library sends an answer only at the end of the body, so the rest of a refused body is
-    // read and discarded, up to four times the limit. Without Content-Length, the size is known
-    // only now.
+    // The library sends an answer only at the end of the body, so a refused body is read and
+    // discarded, up to four times the limit. Without Content-Length, the size is known only now.
     if (exchange.refusal == 0 && body.size() + *size > options.limits.request_bytes)
       exchange.refusal = 413;
     else if (exchange.refusal == 0 && !hold(exchange, *size))
@@ -282,16 +282,21 @@ MHD_Result HttpServer::State::receive(MHD_Connection* connection, Exchange& exch
     *size = 0;
     return MHD_YES;
   }
-  if (exchange.refusal == 413)
-    return send(connection, exchange,
-                failure(413, "the body has more bytes than the limit, which is " +
-                                 std::to_string(options.limits.request_bytes)));
+  if (exchange.refusal == 413) return send(connection, exchange, too_large(exchange));
   if (exchange.refusal == 429)
     return send(
         connection, exchange,
         failure(429, "the bodies of all requests have more bytes than the limit, which is " +
                          std::to_string(options.limits.bodies_bytes) + "; try again later"));
   return respond(connection, exchange);
+}
+
+Answer HttpServer::State::too_large(const Exchange& exchange) const {
+  const std::string limit = std::to_string(options.limits.request_bytes);
+  return failure(413, exchange.announced
+                          ? "the body has " + std::to_string(exchange.announced) +
+                                " bytes; the limit is " + limit
+                          : "the body has more bytes than the limit, which is " + limit);
 }
 
 // Counts bytes that are to be appended to the body. Returns false if all bodies together would
@@ -321,11 +326,14 @@ MHD_Result HttpServer::State::begin(MHD_Connection* connection, Exchange& exchan
     else if (code != std::errc() || end != text.data() + text.size())
       return send(connection, exchange, failure(400, "Content-Length is not a number"));
   }
-  if (exchange.announced > options.limits.request_bytes)
-    return send(
-        connection, exchange,
-        failure(413, "the body has " + std::to_string(exchange.announced) +
-                         " bytes; the limit is " + std::to_string(options.limits.request_bytes)));
+  if (exchange.announced > options.limits.request_bytes) {
+    // Most clients read an answer only after they have sent the body, so it is read and discarded,
+    // except if it is much larger, or the client waits for the answer to its header.
+    if (exchange.announced / 4 > options.limits.request_bytes ||
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Expect"))
+      return send(connection, exchange, too_large(exchange));
+    exchange.refusal = 413;
+  }
   const char* authorization =
       MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
   const bool health = exchange.path == "/v2/health/live" || exchange.path == "/v2/health/ready";

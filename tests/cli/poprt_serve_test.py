@@ -322,6 +322,12 @@ class Limits(ServeTest):
                 printed = curl(port, "/v2/models/digits/infer", "--data-binary", "@" + path, "-H", header)
                 self.assertEqual(printed[0], 413, header)
             self.assertIn('poprt_requests_rejected_total{model="digits"} 1', curl(port, "/metrics")[2].decode())
+            with socket.create_connection(("127.0.0.1", port), 60) as client:  # reads only after it has sent its body
+                client.sendall(f"POST /v2/models/digits/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {3 << 20}\r\n\r\n".encode())
+                time.sleep(0.3)
+                for _ in range(3):
+                    client.sendall(bytes(1 << 20))
+                self.assertIn(b" 413 ", client.recv(100))
 
     def test_connections_end_when_the_client_closes_them(self):
         post = b"POST /v2/models/digits/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"
