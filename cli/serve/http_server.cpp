@@ -606,7 +606,11 @@ Answer HttpServer::State::answer_get(const std::vector<std::string>& parts) {
     return {200, format_metrics(shared.repository, shared.inference), "text/plain; version=0.0.4"};
   if (parts == std::vector<std::string>{"v1", "models"})
     return {200, format_generators(shared.repository.generators())};
-  if (parts[0] == "v1") return {200, format_generator(*shared.repository.find_generator(parts[2]))};
+  if (parts[0] == "v1") try {
+      return {200, format_generator(*shared.repository.find_generator(parts[2]))};
+    } catch (const Error& e) {  // other models are not in the list of /v1/models
+      throw e.code() == POPRT_INVALID_ARGUMENT ? Error(POPRT_NOT_FOUND, e.what()) : e;
+    }
   if (parts[0] == "v2" && parts.size() == 1)
     return {200, nlohmann::json{{"name", "poprt_serve"},
                                 {"version", poprt_version_string()},

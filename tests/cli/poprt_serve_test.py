@@ -899,6 +899,7 @@ class Completions(unittest.TestCase):
         self.assertEqual(call(self.port, "/v1/models/saved")[1]["id"], "saved")
         status, answer = call(self.port, "/v1/models/nothing")
         self.assertEqual((status, answer["error"]["type"]), (404, "not_found_error"))
+        self.assertEqual(call(self.port, "/v1/models/digits")[0], 404)
         status, answer = call(self.port, "/v1/chat/completions", {"model": "saved", "messages": []})
         self.assertEqual(status, 404)
         self.assertIn("/v1/completions", answer["error"]["message"])
