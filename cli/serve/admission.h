@@ -16,9 +16,9 @@ class Admission {
 
   // Throws Error: unavailable after stop().
   void check_open() const;
-  // Admits `count` items. Throws Error: unavailable after stop(); invalid_argument for several items
-  // that are more than the limit, so that a repetition cannot succeed; resource_exhausted if that
-  // would be too many, and then increments `rejected`. After an error, no item is admitted.
+  // Admits `count` items. Throws Error: unavailable after stop(); invalid_argument for several
+  // items that are more than the limit, so that a repetition cannot succeed; resource_exhausted if
+  // that would be too many, and then increments `rejected`. After an error, no item is admitted.
   void enter(int64_t count, std::atomic<uint64_t>& rejected);
   // Ends `count` admitted items. The object may be destroyed when no item is in flight.
   void leave(int64_t count = 1) { in_flight_ -= count; }

@@ -19,6 +19,9 @@ using serving::Error;
 // Between two events of a connection. The library may read data and miss the end again.
 constexpr int kRepeatMilliseconds = 100;
 
+// How long after a request its client may close the sending side.
+constexpr std::chrono::milliseconds kHalfClose{100};
+
 }  // namespace
 
 ClosedClients::ClosedClients() {
@@ -50,7 +53,7 @@ void ClosedClients::close_descriptors() const {
 
 void ClosedClients::add(int socket) {
   const std::lock_guard lock(mutex_);
-  sockets_[socket] = nullptr;
+  sockets_[socket] = {};
   epoll_event event = {};
   event.events = EPOLLRDHUP | EPOLLONESHOT;
   event.data.fd = socket;
@@ -66,8 +69,9 @@ void ClosedClients::remove(int socket) {
 }
 
 void ClosedClients::cancel_if_closed(int socket, std::shared_ptr<Cancellation> request) {
+  Request next = {std::move(request), std::chrono::steady_clock::now()};
   const std::lock_guard lock(mutex_);
-  sockets_.at(socket).swap(request);
+  std::swap(sockets_.at(socket), next);
 }
 
 size_t ClosedClients::size() const {
@@ -87,7 +91,10 @@ void ClosedClients::run() {
         const auto found = sockets_.find(events[i].data.fd);
         if (found == sockets_.end()) continue;
         closed_.insert(found->first);
-        if (found->second) given_up.push_back(std::move(found->second));
+        const auto age = std::chrono::steady_clock::now() - found->second.begin;
+        const bool failed = (events[i].events & (EPOLLHUP | EPOLLERR)) != 0;
+        if (found->second.cancellation && (failed || age >= kHalfClose))
+          given_up.push_back(std::move(found->second.cancellation));
       }
       // This wakes those who wait for the socket. Data that has arrived before can still be read.
       for (const int socket : closed_) shutdown(socket, SHUT_RD);

@@ -1,6 +1,7 @@
 // Finds clients that have closed their connections of HTTP.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -12,10 +13,10 @@
 
 namespace poprt::serve {
 
-// libmicrohttpd waits for events of a connection once per change (EPOLLET), and after a read that is
-// shorter than its buffer it waits for the next event. So it does not see the end of a stream that
-// arrives together with data, and such a connection would remain until its time limit. A thread of
-// this class waits for these ends, and repeats the event until the connection is removed.
+// libmicrohttpd waits for events of a connection once per change (EPOLLET), and after a read that
+// is shorter than its buffer it waits for the next event. So it does not see the end of a stream
+// that arrives together with data, and such a connection would remain until its time limit. A
+// thread of this class waits for these ends, and repeats the event until the connection is removed.
 // Thread-safe.
 class ClosedClients {
  public:
@@ -28,20 +29,24 @@ class ClosedClients {
   // `socket` must stay open until remove() was called.
   void add(int socket);
   void remove(int socket);
-  // Cancels the request when the client closes the connection, instead of the request before. A
-  // connection that is already closed has no effect: its client may have closed the sending side
-  // after the request.
+  // Cancels the request, which has just been received, when the client closes the connection,
+  // instead of the request before. Without an error of the connection, the first 100 ms are an
+  // exception: a client may close its sending side right after the request.
   void cancel_if_closed(int socket, std::shared_ptr<Cancellation> request);
   // How many sockets were added and not removed.
   size_t size() const;
 
  private:
+  struct Request {
+    std::shared_ptr<Cancellation> cancellation;  // or null
+    std::chrono::steady_clock::time_point begin;
+  };
   void run();
   void close_descriptors() const;
 
   int epoll_ = -1, stop_ = -1;
   mutable std::mutex mutex_;
-  std::map<int, std::shared_ptr<Cancellation>> sockets_;  // with the request; guarded by mutex_
+  std::map<int, Request> sockets_;  // guarded by mutex_
   std::set<int> closed_;  // those of sockets_ whose clients have closed them; guarded by mutex_
   std::thread thread_;
 };

@@ -271,7 +271,8 @@ CompletionRequest parse_completion(std::string_view body) {
       refuse_field(name, "the field is not supported");
   }
   const auto value_of = [&](std::string_view option) {
-    return std::ranges::find(request.options, option, [](const auto& o) { return o.first; })->second;
+    return std::ranges::find(request.options, option, [](const auto& o) { return o.first; })
+        ->second;
   };
   if (value_of("min_new_tokens") > value_of("max_new_tokens"))
     refuse_field("min_tokens", "expected at most 'max_tokens', which is " +

@@ -146,8 +146,7 @@ void Inference::submit(std::shared_ptr<const LoadedModel> model,
     job->wanted.push_back(spec);
   }
   const bool has_rows = model->model.batch_rows() > 0 || model->model.shared_rows() > 0;
-  if (has_rows && !inputs.empty() && !inputs[0].shape.empty())
-    job->rows = inputs[0].shape[0];
+  if (has_rows && !inputs.empty() && !inputs[0].shape.empty()) job->rows = inputs[0].shape[0];
   job->runner = runner_for(*model, inputs, job->inputs);
   admission_.enter(1, counters.rejected);
   const bool known_outputs = job->runner != model->runner.get() || !model->first;

@@ -155,7 +155,8 @@ std::string format_metrics(const ModelRepository& repository, const Inference& i
          [](M m) { return m.counters->failed.load(); });
   family("requests_rejected_total", "counter", "Requests beyond the limit of waiting requests.",
          [](M m) { return m.counters->rejected.load(); });
-  family("rows_total", "counter", "Rows of answered requests. A request without rows counts as one.",
+  family("rows_total", "counter",
+         "Rows of answered requests. A request without rows counts as one.",
          [](M m) { return m.counters->rows.load(); });
   family("request_duration_seconds_total", "counter",
          "Sum of the times from submission to the result.",

@@ -16,9 +16,9 @@ namespace poprt::serve {
 
 struct RepositoryOptions {
   std::string folder;
-  bool compile = false;       // whether ONNX models are compiled
-  bool verify = false;        // whether the checksums of PopEF files are checked before they are used
-  int32_t threads = 0;        // of each model
+  bool compile = false;  // whether ONNX models are compiled
+  bool verify = false;   // whether the checksums of PopEF files are checked before they are used
+  int32_t threads = 0;   // of each model
   int64_t batch_wait_ns = 0;  // how long an incomplete batch waits
   std::vector<std::pair<std::string, std::string>> compile_options;
   // For generators that are compiled. 0 selects 4 slots, and the default of max_length in
