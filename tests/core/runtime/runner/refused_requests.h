@@ -13,9 +13,9 @@ template <class Request>
 std::vector<std::pair<void (*)(Request&), const char*>> refused_requests() {
   static const int64_t transposed[] = {3, 2};
   return {
-      {[](Request& r) { r.in[1] = r.in[0]; }, "input 'x' is given twice"},
       {[](Request& r) { r.in.erase(r.in.begin()); },
        "input 'x' is missing: no other input determines dimension 'batch'"},
+      {[](Request& r) { r.in[1] = r.in[0]; }, "input 'x' is given twice"},
       {[](Request& r) { r.in[0].data = nullptr; }, "input 'x': the pointer is null"},
       {[](Request& r) { r.in[1].data = nullptr; }, "input 'fixed': the pointer is null"},
       {[](Request& r) { r.out[0].shape = transposed, r.out[0].rank = 2; },
