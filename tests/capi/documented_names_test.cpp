@@ -817,7 +817,7 @@ TEST(DocumentedNames, MessagesHaveTheNamesOfOptionsInCpp) {
   EXPECT_EQ(spelled("`batch_size` and `input_shapes`, not ` ` or `A`"),
             "batchSize and inputShape, not ` ` or `A`");
   EXPECT_EQ(spelled("`timeout_ns`, `overlap_io`, `x2_y`, `open"),
-            "timeoutNS, overlapIO, x2Y, `open");
+            "timeoutNS, overlapIO, `x2_y`, `open");
   poprt::runtime::PackRunnerConfig config(100, 0, "x");
   config.runner.batchingDim = 0;
   try {

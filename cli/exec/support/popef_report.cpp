@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "common/json.h"
@@ -47,7 +48,7 @@ std::string summary(const std::vector<RunnerReport>& reports, const RunnerLoad& 
     text += fmt::format("processes: {}, replicas in each: {}\n", load.processes, load.replicas);
   text += fmt::format("latency ms: max {:.4f} min {:.4f} average {:.4f} P99 {:.4f}\n", ms.back(),
                       ms.front(), std::accumulate(ms.begin(), ms.end(), 0.0) / count,
-                      ms[std::min(ms.size() - 1, static_cast<size_t>(0.99 * count))]);
+                      ms[static_cast<size_t>(std::ceil(0.99 * count)) - 1]);
   return text + fmt::format("total: {:.2f} ms, throughput: {:.1f} samples/s\n", seconds * 1000,
                             throughput);
 }
