@@ -174,9 +174,12 @@ class Poprt(CommandTest):
         ran = self.run_command(model("relu"), command="popef_dump")
         self.assertIn("an ONNX model, not a PopEF file: compile it first", ran.err)
 
-    def test_output_model_is_only_a_name(self):
+    def test_output_model_is_a_path_in_the_output_folder(self):
+        self.fails(["-i", model("relu"), "--output_model", "elsewhere/a.onnx"], "cannot create './elsewhere/a.onnx'")
+        self.assertEqual(list(self.tree()), [])
+        os.mkdir(self.path("elsewhere"))
         self.succeeds("-i", model("relu"), "--output_model", "elsewhere/a.onnx")
-        self.assertEqual(list(self.tree()), ["a.onnx"])
+        self.assertEqual(list(self.tree()), [os.path.join("elsewhere", "a.onnx")])
 
     def test_a_second_run_replaces_the_files_with_the_same_bytes(self):
         self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--export_popef")

@@ -89,6 +89,7 @@ TEST(ParseCompletion, EachFieldHasItsValue) {
   const CompletionRequest other = parsed({{"logprobs", 0},
                                           {"ignore_eos", false},
                                           {"stop", "end"},
+                                          {"stream", true},
                                           {"stream_options", {{"include_usage", false}}},
                                           {"temperature", nullptr},
                                           {"n", nullptr},
