@@ -179,7 +179,7 @@ class Poprt(CommandTest):
         self.assertEqual(list(self.tree()), [])
         os.mkdir(self.path("elsewhere"))
         self.succeeds("-i", model("relu"), "--output_model", "elsewhere/a.onnx")
-        self.assertEqual(list(self.tree()), [os.path.join("elsewhere", "a.onnx")])
+        self.assertEqual(list(self.tree()), ["elsewhere", os.path.join("elsewhere", "a.onnx")])
 
     def test_a_second_run_replaces_the_files_with_the_same_bytes(self):
         self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--export_popef")

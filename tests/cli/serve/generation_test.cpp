@@ -102,7 +102,9 @@ TEST(ParseCompletion, EachFieldHasItsValue) {
   EXPECT_EQ(other.stop_texts, std::vector<std::string>{"end"});
   EXPECT_FALSE(other.include_usage);
   EXPECT_EQ(parsed({{"min_tokens", -3}}).min_tokens, 0);
-  EXPECT_EQ(parsed({{"min_tokens", 1e20}}).min_tokens, 1'000'000'000);
+  EXPECT_EQ(parsed({{"max_tokens", 1e20}, {"min_tokens", 1e20}}).min_tokens, 1'000'000'000);
+  EXPECT_EQ(refused({{"min_tokens", 17}}),
+            "'min_tokens': expected at most 'max_tokens', which is 16");
 }
 
 TEST(ParseCompletion, PromptsAreTextsOrTokens) {
