@@ -121,8 +121,8 @@ struct Distance {
   Values noise;
 };
 
-// Moves the results that lie inside the original model from the run to the comparison, which only
-// reports their sizes.
+// Moves the inner results of the original model from the run to the comparison, which only reports
+// their sizes.
 void take_inner_sizes(Comparison& comparison, const std::string& inputs, CheckedRun& run,
                       const std::vector<std::string>& inner) {
   for (const std::string& name : inner) {

@@ -154,9 +154,9 @@ void sum_rows(const ConvTiles& tiles, int64_t vectors, const TaskRows& rows, con
   });
 }
 
-// Computes a task. `c` points to its first result, and `residual`, if there is one, to what is
-// added to it; blocks of output channels are c_block floats apart, and pixels 16. Without taps,
-// results are the bias.
+// Computes a task. `c` points to its first result, and `residual`, if it is not null, to the number
+// that is added to that result; blocks of output channels are c_block floats apart, and pixels 16.
+// Without taps, results are the bias.
 void sum_task(const ConvShape& s, const ConvBlocking& b, const BlockedTask& t,
               const ConvPrologue* prologue, const float* x, const float* weights, const float* bias,
               const float* residual, float* c, int64_t c_block, float* scratch) {

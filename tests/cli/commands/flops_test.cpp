@@ -5,7 +5,7 @@ namespace {
 
 class Flops : public CommandTest {
  protected:
-  // Flops and bytes of a graph in text form. `note` is what is printed to stderr.
+  // Flops and bytes of a graph in text form. `note` is the text on stderr.
   static std::pair<int64_t, int64_t> cost(const std::string& text, const std::string& note = "") {
     const Ran ran = counted(text, {"--json"});
     EXPECT_EQ(ran.code, 0) << ran.err;

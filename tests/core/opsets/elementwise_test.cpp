@@ -117,7 +117,7 @@ TEST(ConvertElementwise, SumsOfHalvesAreWidened) {
   convert_node(axis + "f32[2,3]", "CumSum(%x, %a)", 14, 13, "CumSum");
 }
 
-// The second result has a type of its own, which is not changed.
+// The second result has another type, which is not changed.
 TEST(ConvertElementwise, OnlyResultsOfTheTypeOfTheDataAreConvertedBack) {
   const auto graph = convert_from(
       "input %x : u8[1,1,5,5]\n%y : ?, %i : ? = MaxPool(%x) {kernel_shape = [3, 3]}\n"

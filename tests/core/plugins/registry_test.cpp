@@ -70,7 +70,7 @@ TEST(Registry, FindsAdoptedLibraries) {
     EXPECT_EQ(count, 1u);
 }
 
-// The test runs in a process of its own, which has no library before.
+// The test runs in a separate process, in which no library was loaded before.
 TEST(RegistryDeathTest, TheFirstLibraryIsFound) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
