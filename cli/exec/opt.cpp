@@ -62,6 +62,18 @@ void check_passes(const OptArguments& a) {
   if (!a.stop_after.empty()) passes::pass_of(a.stop_after);
 }
 
+// Refuses options of a conversion if there is none.
+void check_stage(const OptArguments& a) {
+  if (a.program || a.stage != "none") return;
+  const std::pair<const char*, bool> given[] = {{"--input_shape", !a.input_shape.empty()},
+                                                {"--batch_size", a.batch_size > 0},
+                                                {"--skip_passes", !a.skip_passes.empty()}};
+  for (const auto& [option, is_given] : given)
+    if (is_given)
+      throw Usage(fmt::format(
+          "{} has an effect with --stage convert, --stage compile or --program only", option));
+}
+
 // Returns the options of the pipelines. The passes of --passes also use the limit of rewrites and
 // the function that reports each pass.
 compiler::DriverOptions driver_options(const OptArguments& a, const ir::TextOptions& text) {
@@ -101,6 +113,7 @@ int run(const OptArguments& a) {
     text.list_elements = 8;
   }
   compiler::DriverOptions options = driver_options(a, text);
+  check_stage(a);
   const auto run_named = [&](ir::Graph& g) {
     passes::PassManagerOptions manager;
     manager.rewrite_limit = options.rewrite_limit;

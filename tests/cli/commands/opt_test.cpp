@@ -49,6 +49,17 @@ class Opt : public CommandTest {
 
 TEST_F(Opt, PrintsTheGraphUnchanged) { EXPECT_EQ(text({}), two_rows()); }
 
+TEST_F(Opt, OptionsOfAConversionNeedOne) {
+  const std::vector<std::vector<std::string>> options = {
+      {"--input_shape", "x=2,3"}, {"--batch_size", "3"}, {"--skip_passes", "eliminate_deadend"}};
+  for (const auto& words : options) {
+    const Ran ran = opt(words);
+    EXPECT_NE(ran.code, 0) << words[0];
+    EXPECT_NE(ran.err.find(words[0] + " has an effect with --stage convert"), std::string::npos)
+        << ran.err;
+  }
+}
+
 TEST_F(Opt, OnnxIsRead) {
   onnx("g.onnx", kRows);
   const Ran ran = run_command(add_opt, {"opt", "g.onnx"});
