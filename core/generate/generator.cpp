@@ -501,8 +501,7 @@ bool Generator::work_once(std::unique_lock<ForkMutex>& lock) {
   note_slots();
   lock.unlock();
   call_back();
-  run_prompt();
-  call_back();
+  run_prompts();
   run_step();
   call_back();
   lock.lock();
@@ -659,12 +658,29 @@ bool Generator::is_stop(const Sequence& s, int64_t token) const {
   return contains(o.stop_tokens) || (!o.ignore_stop && contains(description().stop_tokens));
 }
 
+bool Generator::has_prompt(size_t slot) const {
+  const SequencePtr& s = slots_[slot];
+  return s && s->slot_ == slot && s->computed_ < s->prompt_length_;
+}
+
+// Runs one piece of each of several prompts. A step takes about as long for one sequence as for
+// many, so it is shared by more of them if it does not follow each piece.
+void Generator::run_prompts() {
+  constexpr size_t kMostPrompts = 4;
+  size_t count = 0;
+  for (size_t slot = 0; slot < slots_.size(); slot++) count += has_prompt(slot);
+  for (count = std::min(count, kMostPrompts); count; count--) {
+    run_prompt();
+    call_back();
+  }
+}
+
 // Runs the encoder or one piece of the prompt of one sequence.
 void Generator::run_prompt() {
   for (size_t i = 0; i < slots_.size(); i++) {
     const size_t slot = (turn_ + i) % slots_.size();
+    if (!has_prompt(slot)) continue;
     const SequencePtr s = slots_[slot];
-    if (!s || s->slot_ != slot || s->computed_ >= s->prompt_length_) continue;
     turn_ = slot + 1;
     try {
       const auto begin = Clock::now();

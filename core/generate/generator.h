@@ -1,12 +1,13 @@
 // Generates texts of tokens with a language model. Sequences of any number of threads share the
 // steps of one thread (continuous batching):
 //
-//   submit() ─► waiting ─► a free slot ─► prompt, one piece a round ─► a token each round ─► done
+//   submit() ─► waiting ─► a free slot ─► prompt, in pieces ─► a token each round ─► done
 //
 // In each round the thread admits waiting sequences to free slots in the order of submission, runs
-// one piece of one prompt, in turn, and one decoding step for all sequences whose prompt was
-// computed. So a long prompt delays other sequences by at most one piece in each round. Each
-// sequence is computed in its row of the caches, so its tokens do not depend on the others.
+// one piece of each of up to four prompts, in turn, and one decoding step for all sequences whose
+// prompt was computed. So a long prompt delays other sequences by at most one piece in each round,
+// and any number of prompts by at most four. Each sequence is computed in its row of the caches, so
+// its tokens do not depend on the others.
 //
 // A beam search has a slot for each beam. A text that continues keeps its slot, and a slot is
 // copied only where two texts continue one.
@@ -196,6 +197,8 @@ class Generator {
   size_t free_slot_for(const Sequence& s, std::optional<size_t>& from) const;
   size_t reusable(std::span<const int64_t> cached, std::span<const int64_t> prompt) const;
   void drop_ended();
+  bool has_prompt(size_t slot) const;
+  void run_prompts();
   void run_prompt();
   void run_step();
   void take_logits(Sequence& s, std::span<float> logits);

@@ -662,6 +662,27 @@ TEST(Generator, ACallbackCancelsButSetsNoCallback) {
   s->set_callback({});
 }
 
+// A step follows the prompts of up to four sequences, so six sequences of one piece need two steps.
+TEST(Generator, AStepFollowsAPieceOfUpToFourPrompts) {
+  Generator generator(generation_model("genai", {64, 8, {8}}));
+  SequenceOptions options;
+  options.sampling.ignore_stop = true;
+  options.sampling.max_new_tokens = 1;
+  const std::vector<int64_t> prompt = {5, 9, 2, 11, 30, 7, 8, 1};
+  std::promise<void> submitted;
+  const auto first =
+      generator.submit(prompt, options, [all = submitted.get_future().share()] { all.wait(); });
+  options.sampling.max_new_tokens = 2;
+  std::vector<std::shared_ptr<Sequence>> sequences;
+  for (int i = 0; i < 6; i++) sequences.push_back(generator.submit(prompt, options));
+  submitted.set_value();
+  for (const auto& s : sequences) read_text(*s);
+  const auto statistics = parse_json(generator.statistics());
+  EXPECT_EQ(statistics["prompt_tokens"], 7 * 8);
+  EXPECT_EQ(statistics["decode_tokens"], 6);
+  EXPECT_EQ(statistics["decode_steps"], 2);
+}
+
 // After set_callback(), the former function does not run, so what it refers to may be destroyed.
 TEST(Generator, ARemovedCallbackDoesNotRun) {
   Generator generator(generation_model("genai", {64, 2, {8}}));
