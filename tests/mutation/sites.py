@@ -144,7 +144,7 @@ class Finder:
         a, b = self.text(first), self.text(second)
         start, end = first.extent.start.offset, second.extent.end.offset
         between = self.source[first.extent.end.offset:second.extent.start.offset].strip()
-        if a != b and between == b";" and not any(start < e and s < end for s, e in self.macros):
+        if a != b and between == b";" and not self.independent(first, second) and not any(start < e and s < end for s, e in self.macros):
             shown = " ".join(f"order: {a}; {b} -> {b}; {a}".split())[:160]
             self.sites.append(Site(self.name, first.extent.start.line, second.extent.end.line, start, end, "order",
                                    f"if (poprt_mutant(@)) {{ {b}; {a}; }} else {{ {a}; {b}; }}", shown))
@@ -154,6 +154,48 @@ class Finder:
         (_, x), (_, y) = values
         if x.type.get_canonical().spelling == y.type.get_canonical().spelling and self.text(x) != self.text(y):
             self.choose(y, "field", self.text(x), f"{b}: {self.text(y)} -> {self.text(x)}")
+
+    def independent(self, first, second):
+        """Whether the order of the statements has no effect: each changes one object, which the other does not mention."""
+        changed = [self.changed(c) for c in (first, second)]
+        if None in changed:
+            return False
+        members = [re.split(r"\.|->", c) for c in changed]
+        if any("->" in c for c in changed) and members[0][-1] == members[1][-1]:
+            return False  # both pointers may point to one object
+        if all("[" in c for c in changed) and changed[0].split("[")[0] == changed[1].split("[")[0]:
+            return False  # both indices may be equal
+        mentions = [re.search(rf"(?<![\w.>]){re.escape(c)}(?!\w)", self.text(other)) for c, other in zip(changed, (second, first))]
+        prefixes = any(a.startswith((b + ".", b + "->", b + "[")) for a, b in (changed, changed[::-1]))
+        return not any(mentions) and not prefixes
+
+    def changed(self, cursor):
+        """The only object that a statement changes: of an assignment, or of a call of a member of the standard library. None if
+        that is unknown."""
+        children = list(cursor.get_children())
+        if cursor.kind in (K.BINARY_OPERATOR, K.COMPOUND_ASSIGNMENT_OPERATOR) and len(children) == 2:
+            target, values = children[0], children[1:]
+        elif cursor.kind == K.CALL_EXPR and cursor.spelling == "operator=" and len(children) == 3:
+            target, values = children[0], children[2:]
+        elif (cursor.kind == K.CALL_EXPR and cursor.referenced is not None and cursor.referenced.kind == K.CXX_METHOD and
+              cursor.referenced.get_usr().startswith("c:@N@std@") and children and children[0].kind == K.MEMBER_REF_EXPR):
+            target, values = next(iter(children[0].get_children()), None), children[1:]
+        else:
+            return None
+        if target is None or not re.fullmatch(r"\w+((\.|->)\w+|\[\w+\])*", self.text(target)):
+            return None
+        return self.text(target) if all(self.pure(c) for v in values for c in v.walk_preorder()) else None
+
+    def pure(self, cursor):
+        """Whether an expression, without its parts, changes nothing: calls are of const members, minima, maxima and constructors."""
+        if cursor.kind in (K.COMPOUND_ASSIGNMENT_OPERATOR, K.LAMBDA_EXPR) or (
+                cursor.kind == K.UNARY_OPERATOR and re.match(r"\+\+|--|.*(\+\+|--)$", self.text(cursor), re.S)):
+            return False
+        if cursor.kind == K.BINARY_OPERATOR:
+            children = list(cursor.get_children())
+            return len(children) == 2 and self.between(*children) != "="
+        callee = cursor.referenced if cursor.kind == K.CALL_EXPR else None
+        return callee is None or callee.kind == K.CONSTRUCTOR or callee.is_const_method() or cursor.spelling in LIMITS
 
     def is_constexpr(self, cursor):
         head = self.source[cursor.extent.start.offset:cursor.location.offset].split()
@@ -275,7 +317,7 @@ class Finder:
             fallback = self.text(arguments[1])
             self.choose(cursor, "attribute", f"decltype({text})({fallback})", f"{text} -> {fallback}")
         for a, b in zip(arguments, arguments[1:]):
-            if a.type.get_canonical().spelling != b.type.get_canonical().spelling:
+            if a.type.get_canonical().spelling != b.type.get_canonical().spelling or "memory_order" in a.type.spelling:
                 continue
             x, y = self.text(a), self.text(b)
             places = [o - base for c in (a, b) for o in (c.extent.start.offset, c.extent.end.offset)]

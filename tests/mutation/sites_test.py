@@ -48,22 +48,23 @@ void save(State& s, int x, int y, double v) {
   const std::lock_guard lock(mutex);
   s.a = x;
   s.b = y;
+  s.a += s.b;
   memset(s.bytes, 0, sizeof s.bytes);
   if (std::isnan(v)) throw std::runtime_error("v");
   s.low = std::min(s.low, v);
 }
-int main() { State s{}; save(s, 1, 2, 3); return s.a != 1 || s.b != 2; }
+int main() { State s{}; save(s, 1, 2, 3); return s.a != 3 || s.b != 2; }
 """
 MEANT = {
     (9, "lock", "no lock: const std::lock_guard lock(mutex);"),
-    (10, "order", "order: s.a = x; s.b = y -> s.b = y; s.a = x"),
     (11, "field", "s.b = y: y -> x"),
-    (11, "order", "order: s.b = y; memset(s.bytes, 0, sizeof s.bytes) -> memset(s.bytes, 0, sizeof s.bytes); s.b = y"),
-    (12, "clear", "without: memset(s.bytes, 0, sizeof s.bytes)"),
-    (13, "nan", "std::isnan(v) -> false"),
-    (13, "swallowed", 'never: if (std::isnan(v)) throw std::runtime_error("v")'),
-    (14, "limit", "std::min(s.low, v) -> s.low"),
-    (14, "limit", "std::min(s.low, v) -> v"),
+    (11, "order", "order: s.b = y; s.a += s.b -> s.a += s.b; s.b = y"),
+    (12, "order", "order: s.a += s.b; memset(s.bytes, 0, sizeof s.bytes) -> memset(s.bytes, 0, sizeof s.bytes); s.a += s.b"),
+    (13, "clear", "without: memset(s.bytes, 0, sizeof s.bytes)"),
+    (14, "nan", "std::isnan(v) -> false"),
+    (14, "swallowed", 'never: if (std::isnan(v)) throw std::runtime_error("v")'),
+    (15, "limit", "std::min(s.low, v) -> s.low"),
+    (15, "limit", "std::min(s.low, v) -> v"),
 }
 EXPECTED = {
     (4, "default", "static int sum(int a, int b, bool both = true) { return both ? a - b : a; }: true -> false"),
@@ -118,6 +119,32 @@ class Sites(unittest.TestCase):
                 file.write(sites.rewrite(source, list(enumerate(taken)), os.path.join(HERE, "mutant.h")))
             subprocess.run([sys.argv[1], "-std=c++20", "-Wall", "-Werror", "-o", program, path], check=True)
             self.assertEqual(subprocess.run([program]).returncode, 0)
+
+    def test_statements_change_places_only_if_that_may_have_an_effect(self):
+        path = os.path.join(self.folder, "order.cpp")
+        statements = {
+            "s.a = x; s.b = y;": False,
+            "s.list.resize(x); s.b = y;": False,
+            "s.list.clear(); s.list.push_back(x);": True,
+            "s.b = f.least(x); s.a = std::min(x, y);": False,
+            "s.a = x; s.b = s.a;": True,
+            "s.a = next(); s.b = next();": True,
+            "s.a = x++; s.b = y;": True,
+            "p->a = x; q->a = y;": True,
+            "p->a = x; q->b = y;": False,
+            "a[x] = 1; a[y] = 2;": True,
+            "s = *p; s.a = x;": True,
+            "*p = s; s.a = x;": True,
+        }
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#include <algorithm>\n#include <vector>\nstruct State { int a, b; std::vector<int> list; };\n"
+                       "struct Reader { int least(int) const; };\nint next();\n"
+                       "void all(State& s, State* p, State* q, Reader& f, int* a, int x, int y) {\n" +
+                       "".join(f"  {{ {text} }}\n" for text in statements) + "}\n")
+        found, _ = sites.find(path, "order.cpp", path, ["-std=c++20"])
+        lines = {s.line for s in found if s.kind == "order"}
+        for line, (text, expected) in enumerate(statements.items(), 7):
+            self.assertEqual(line in lines, expected, text)
 
     def test_a_precompiled_header_that_is_not_built_yet_is_left_out(self):
         with open(os.path.join(self.folder, "compile_commands.json"), "w", encoding="utf-8") as file:
