@@ -19,7 +19,7 @@ type RunnerCounters struct {
 	Cancelled int64
 	// Requests that did not begin within their limit.
 	TimedOut int64
-	// Rows of requests that were computed.
+	// Rows of requests that were computed. A request of a model whose requests share no batches counts as one row.
 	Rows int64
 	// Rows that were computed only to fill batches.
 	PaddedRows int64

@@ -47,7 +47,8 @@ namespace Poprt
         /// <summary>Requests that did not begin within their limit.</summary>
         public long TimedOut { get; }
 
-        /// <summary>Rows of requests that were computed.</summary>
+        /// <summary>Rows of requests that were computed. A request of a model whose requests share no batches counts as
+        /// one row.</summary>
         public long Rows { get; }
 
         /// <summary>Rows that were computed only to fill batches.</summary>

@@ -377,10 +377,16 @@ class Generator:
     def tokenizer(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
 
-    def generate_text(self, prompt: str, *, stop_strings: Iterable[str] = (), **options: Any) -> Iterator[str]:
+    def generate_text(self, prompt: str, *, stop_strings: str | Iterable[str] = (), **options: Any) -> Iterator[str]:
         """Generates a text after the prompt and yields its pieces as soon as they are complete. It ends before the
-        first of ``stop_strings``. The other options are those of ``generate()``. Since 1.0."""
-        stops = list(stop_strings)
+        first of ``stop_strings``, a string or several; none may be empty. The other options are those of
+        ``generate()``. Since 1.0."""
+        stops = [stop_strings] if isinstance(stop_strings, str) else list(stop_strings)
+        if not all(isinstance(stop, str) and stop for stop in stops):
+            raise InvalidArgumentError(f"stop_strings: expected texts that are not empty, found {stops!r}")
+        return self._text(prompt, stops, options)
+
+    def _text(self, prompt: str, stops: list[str], options: dict[str, Any]) -> Iterator[str]:
         longest = max((len(stop) for stop in stops), default=1)
         sequence = self.generate(self.tokenizer.encode(prompt, add_special_tokens=False).ids, **options)
         tokens: list[int] = []

@@ -332,7 +332,8 @@ typedef struct poprt_runner_counters {
   uint64_t cancelled;
   /* Requests that did not begin within their limit. */
   uint64_t timed_out;
-  /* Rows of requests that were computed. */
+  /* Rows of requests that were computed. A request of a model whose requests share no batches
+   * counts as one row. */
   uint64_t rows;
   /* Rows that were computed only to fill batches. */
   uint64_t padded_rows;

@@ -61,10 +61,15 @@ class Texts(unittest.TestCase):
 
     def test_the_text_ends_before_the_first_stop_string(self):
         for stops, wanted in ((["\u00e9"], "aa"), (["y."], "aa\u00e9x"), (["zz", "y.-x", "y."], "aa\u00e9x"), (["xy", "\u00e9x"], "aa"),
-                              (["a"], ""), (["zzz"], self.TEXT), (["y.-xyz"], self.TEXT), (iter(["."]), "aa\u00e9xy")):
+                              (["a"], ""), (["zzz"], self.TEXT), (["y.-xyz"], self.TEXT), (iter(["."]), "aa\u00e9xy"), ("y.", "aa\u00e9x")):
             with self.subTest(wanted):
                 self.assertEqual("".join(self.pieces(stop_strings=stops)), wanted)
         self.assertEqual(self.pieces(stop_strings=["a"]), [])
+
+    def test_a_stop_string_is_a_text_that_is_not_empty(self):
+        for stops in ("", ["a", ""], [3], [b"a"]):
+            with self.subTest(stops), self.assertRaisesRegex(poprt.errors.InvalidArgumentError, "stop_strings: expected texts that are not empty"):
+                self.generator.generate_text("hello", stop_strings=stops)
 
     def test_a_piece_never_contains_the_beginning_of_a_stop_string(self):
         given = ""

@@ -101,7 +101,8 @@ public final class RunnerCounters {
   }
 
   /**
-   * Rows of requests that were computed.
+   * Rows of requests that were computed. A request of a model whose requests share no batches
+   * counts as one row.
    *
    * @return a count
    */
