@@ -8,9 +8,9 @@ type Estimate struct {
 	h *handle[native.RawEstimate]
 }
 
-// EstimateModel estimates an ONNX model with the options of a compilation. The chip is that of the option by name
-// estimate_target, else of ipu_version, else c600. A model that does not fit is no error. Errors: as [Compile]. Since
-// 1.0.
+// EstimateModel estimates an ONNX model with the options of a compilation. The option estimate_target selects the
+// chip, without it ipu_version, and without both the chip is c600. A model that does not fit is no error. Errors: as
+// [Compile]. Since 1.0.
 func EstimateModel(onnxPath string, options *CompileOptions) (e *Estimate, err error) {
 	err = withCompiler(options, func(c native.RawCompiler) error {
 		var failure uintptr

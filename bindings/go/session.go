@@ -548,7 +548,7 @@ func (s *Session) checkWeights(name string, value Tensor) error {
 	return checkNamed(s.inputs, name, value)
 }
 
-// Elements makes a tensor without an anchor of a slice, for queues and weights.
+// Elements returns a tensor that refers to a slice and to no anchor, for queues and weights.
 func Elements[T Element](slice []T) Tensor { return At(0, slice) }
 
 // ReadTelemetry returns a JSON array with an object for each session and runner, in any process, that publishes its

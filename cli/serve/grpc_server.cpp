@@ -267,7 +267,8 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
                                  inference::ModelInferResponse* response) override;
 
  private:
-  // Calls a function that fills a response.
+  // Checks the authorization, calls a function that fills the response, and ends the call. An error
+  // becomes the status of the call.
   template <class Function>
   ServerUnaryReactor* answer(CallbackServerContext* context, const char* method,
                              Function&& function) {

@@ -64,7 +64,7 @@ struct Registry {
   ForkMutex mutex;
   ForkCondition freed;
   std::map<std::string, Pool> pools;  // by folder
-  pid_t process = this_process();     // that made the pools
+  pid_t process = this_process();     // the process that made the pools
   uint64_t renewals = 0;              // of the pools
 
   // A thread of the parent that had the lock during a fork may have been in the middle of a change.

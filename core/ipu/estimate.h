@@ -42,7 +42,7 @@ struct Estimate {
   int64_t pipeline_rounds = 0;  // of one step; 0 without pipelining
   int64_t flops = 0;
   double host_seconds = 0;                // of the transfers of one batch, on the shared link
-  double fill_seconds = 0;                // in which the host prepares the inputs of one batch
+  double fill_seconds = 0;                // the time of the host to prepare the inputs of a batch
   double wait_seconds = 0;                // of them, those for which the chip waits
   int64_t stream_bytes = 0;               // of the stream that needs most, with all its buffers
   int64_t stream_buffers = 1;             // of that stream

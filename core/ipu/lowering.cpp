@@ -116,7 +116,8 @@ void Lowering::rearrange(DType type, int64_t n, int64_t piece, int64_t stride) {
 void Lowering::transpose(DType type, int64_t n) {
   if (n == 0) return;
   const int64_t bytes = chip_bytes(type, share(type, n));
-  // A tile has a square block of the result, whose columns are on different tiles.
+  // A tile computes a square block of the result. The exchange brings each of its columns from
+  // another tile.
   const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(share(type, n))));
   step("transpose", bytes, transpose_cycles(target_, type, share(type, n)), spread(type, n), false,
        side);

@@ -55,8 +55,8 @@ uint64_t fingerprint(std::span<const std::byte> bytes) {
   return hash;
 }
 
-// Number of bytes that the fingerprint of a beginning reads. It finds longer bytes that begin with
-// the bytes of a weight.
+// The number of bytes that fingerprint_of_beginning() reads. By this fingerprint, the linker finds
+// stored bytes that begin with the bytes of a weight and are longer.
 constexpr size_t kBeginning = 64;
 uint64_t fingerprint_of_beginning(std::span<const std::byte> bytes) {
   return fingerprint(bytes.first(std::min(bytes.size(), kBeginning)));

@@ -148,7 +148,7 @@ class TelemetryWatcher {
     const std::lock_guard lock(mutex_);
     use(history_);
   }
-  // Number of samples; grows with each.
+  // The number of samples that were taken so far.
   uint64_t sample_count() const { return sample_count_.load(std::memory_order_relaxed); }
   const std::filesystem::path& folder() const { return folder_; }
   // Error of the last sample, or empty.

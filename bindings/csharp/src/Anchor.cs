@@ -3,7 +3,8 @@ using System.Collections.Generic;
 
 namespace Poprt
 {
-    /// <summary>Element types. Values are stored densely, row-major, little-endian.</summary>
+    /// <summary>Element types. The summary of each type contains the C# type that holds an element. Values are stored
+    /// densely, row-major, little-endian.</summary>
     public enum DataType
     {
         /// <summary>Unknown.</summary>

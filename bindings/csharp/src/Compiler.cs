@@ -295,9 +295,9 @@ namespace Poprt
             }
         }
 
-        /// <summary>Estimates what an ONNX model costs on a chip, with the options of the compiler. The chip is that of
-        /// the option by name estimate_target, else of ipu_version, else c600. A model that does not fit is no error.
-        /// Since 1.0.</summary>
+        /// <summary>Estimates what an ONNX model costs on a chip, with the options of the compiler. The option
+        /// estimate_target selects the chip, without it ipu_version, and without both the chip is c600. A model that
+        /// does not fit is no error. Since 1.0.</summary>
         /// <param name="onnxPath">The model; files of external data may be missing.</param>
         /// <exception cref="PoprtException">As for compiling.</exception>
         public Estimate Estimate(string onnxPath)

@@ -151,7 +151,7 @@ class Running:
 
 def destroy(raw: Any) -> None:
     """Frees a raw session, but not when the process exits, because a thread that releases the GIL then ends
-    immediately. Raises the exception of a handler that this calls."""
+    immediately. Raises the exception of a handler that the session calls before it is freed."""
     outer = getattr(_thread, "raised", None)  # the exception of the call that frees the session
     _thread.raised = None
     try:

@@ -556,9 +556,9 @@ class Compiler:
     @keywords(options=CompilerOptions)
     def estimate(model: Union[str, os.PathLike[str]], outputs: Optional[Iterable[str]] = None,
                  options: Optional[CompilerOptions] = None) -> Estimate:
-        """Estimates what an ONNX file costs on a chip. The chip is that of the option by name ``estimate_target``, else
-        of ``ipu_version``, else c600. Files of external data may be missing. A model that does not fit is no error.
-        Since 1.0."""
+        """Estimates what an ONNX file costs on a chip. The option ``estimate_target`` selects the chip, without it
+        ``ipu_version``, and without both the chip is c600. Files of external data may be missing. A model that does
+        not fit is no error. Since 1.0."""
         model = _path("model", model)
         with _opening(model), _Compilation(outputs, options) as compiler:
             return Estimate(compiler.estimate_file(model))

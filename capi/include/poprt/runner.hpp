@@ -713,7 +713,8 @@ class ModelRunner : public impl::HandleRunner {
       : ModelRunner(executable, config, RunnerType::ModelRunner, poprt_runner_create) {}
 
   using HandleRunner::execute;
-  // One pointer for each anchor in the model's order. Sizes are not checked.
+  // Runs the model once with one pointer for each anchor, in the model's order. Sizes are not
+  // checked.
   void execute(const void* const* inputs, void* const* outputs) {
     check(poprt_runner_execute_indexed(handle(), inputs, outputs));
   }

@@ -164,7 +164,8 @@ std::unique_ptr<runtime::ShapeRunner> shape_runner(const poprt_executable& execu
     }
     return nullptr;
   }
-  // The shapes of requests are compiled in the precision, too, so the compiler packs the weights.
+  // The compiler receives the execution precision, so that it also compiles the shapes of requests
+  // in it and packs their weights for it.
   std::shared_ptr<capi::ShapeCompiler> shapes = executable.shapes;
   std::shared_ptr<const runtime::Model> model = executable.model;
   if (o.execution_precision && *o.execution_precision) {

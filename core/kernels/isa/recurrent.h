@@ -17,7 +17,8 @@ enum class RecurrentKind : int64_t {
 };
 inline constexpr int64_t kRecurrentKinds = 5;
 
-// thresholded_relu makes x = alpha 0, as ONNX Runtime does. The text of ONNX's RNN keeps it.
+// thresholded_relu maps x = alpha to 0, as ONNX Runtime does. By the specification of RNN, the
+// result is x.
 enum class RecurrentActivation : int64_t {
   sigmoid = 0,
   tanh = 1,

@@ -92,7 +92,7 @@ class TokenSearch {
   Value* penalize_repetition(Value* scores);
   Value* forbid_repeated_ngrams(Value* scores);
   Value* forbid_short(Value* scores);
-  Value* forbid(Value* scores, Value* forbidden);  // where `forbidden` is true
+  Value* forbid(Value* scores, Value* forbidden);  // excludes tokens for which `forbidden` is true
   Value* zero_in(Value* mask);                     // bool: where the mask is 0
   Value* silence_of(Value* logits);
 

@@ -201,9 +201,9 @@ struct ShapeRunner::State : std::enable_shared_from_this<State> {
   bool stopped = false, ended = false, finished = true;
   bool dropping = false;           // whether the thread destroys runners of removed shapes
   bool making = false;             // whether the thread compiles a shape
-  pid_t process = this_process();  // to which the thread and the shapes that are not ready belong
+  pid_t process = this_process();  // the owner of the thread and of shapes that are not ready
   bool compiles = true;      // false: the process was forked while a thread of the parent compiled
-  pid_t thread_process = 0;  // that has the thread; 0: none yet
+  pid_t thread_process = 0;  // the process of the thread; 0: there is no thread
   std::atomic<std::thread::id> thread_id{};
   std::atomic<uint64_t> turn{0};
 
@@ -656,7 +656,8 @@ ShapeRunner::~ShapeRunner() {
     std::unique_lock lock(s.mutex);
     s.ended = true;
     if (!s.take_over()) {
-      static_cast<void>(new std::shared_ptr(state_));  // never destroyed
+      // Another thread of the parent may have been changing the state, so it is never destroyed.
+      static_cast<void>(new std::shared_ptr(state_));
       return;
     }
     s.to_compile.clear();

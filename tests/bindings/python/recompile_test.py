@@ -1,4 +1,4 @@
-"""poprt_exec recompile with files that Python wrote: every option, and data and blobs that were added later."""
+"""poprt_exec recompile with files that Python wrote: some options, and data and blobs that were added later."""
 
 import json
 import os

@@ -42,7 +42,7 @@ TEST(TemporaryFolder, ThatCannotBeMadeIsAnError) {
     ::setenv("TMPDIR", kept.c_str(), 1);
   else
     ::unsetenv("TMPDIR");
-  if (::geteuid() != 0)  // who may write everywhere
+  if (::geteuid() != 0)  // root may write everywhere
     EXPECT_EQ(output, "cannot make a folder in '" + gone.string() + "': Permission denied");
 }
 

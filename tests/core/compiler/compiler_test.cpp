@@ -761,8 +761,8 @@ TEST_P(Exposed, AnyValueMayBeAnOutput) {
 INSTANTIATE_TEST_SUITE_P(Models, Exposed, ::testing::ValuesIn(kBodies),
                          [](const auto& test) { return std::string(test.param.first); });
 
-// Scales that are short decimals, as quantizers write them by hand: sums fall between two steps,
-// and the type in which they are computed decides. The specification's steps are f32.
+// The scales are short decimals, so some sums are exactly between two steps, and the type in which
+// they are computed decides how they are rounded. In ONNX's specification, it is f32.
 TEST(Compiler, SharedQuantizationsRoundAsStepsInF32Do) {
   const std::string text = R"(graph "g" opset {"": 17} {
     input %x : f32[64,64]

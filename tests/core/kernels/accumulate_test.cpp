@@ -79,7 +79,7 @@ TEST(Accumulate, OfNanAndAnUpdateIsTheUpdate) {
     }
 }
 
-// The helper does not create floats of 16 bits.
+// test::random_numbers() creates no integers of 16 bits, so the first test does not cover them.
 TEST(Accumulate, SmallIntegersWrap) {
   const auto run = [](DType type, ScatterReduction reduction, auto a, auto b) {
     find_accumulate(type, reduction)(&a, &b, 1);

@@ -250,7 +250,7 @@ TEST(Serialize, MakesAtMostTwoWeightsAtATimeAndWritesThemInOrder) {
       for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
       }
       if (s.size() != kBytes) of_its_size = false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // long enough to meet others
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // so that calls overlap
       std::ranges::fill(s, std::byte{static_cast<uint8_t>(i)});
       making--;
     });

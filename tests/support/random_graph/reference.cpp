@@ -29,7 +29,8 @@ double noise_of(DType dtype) {
   }
 }
 
-// Below this, a number may be flushed to zero or lose bits.
+// The absolute tolerance. Near zero, f16 has steps of 2^-24, and subnormal f32 and f64 may be
+// flushed to zero.
 double least_of(DType dtype) {
   switch (dtype) {
     case DType::f16: return 0x1p-23;

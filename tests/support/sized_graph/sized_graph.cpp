@@ -56,7 +56,7 @@ Rounding rounding_of(compiler::Precision p) {
   }
 }
 
-// Passes that neither round nor change inputs and outputs.
+// Passes that keep inputs and outputs, and the results of small numbers except for their last bits.
 constexpr std::string_view kExtraPasses[] = {
     "constant_folding",         "cumsum_workaround",  "eliminate_duplicate_nodes",
     "eliminate_nop_slice",      "expand_if",          "float_ops_workaround",

@@ -10,7 +10,8 @@
 
 namespace poprt::kernels::calls {
 
-// The restrictions of a kernel; 0: any value.
+// The restrictions of a kernel: the only value that it accepts (0: any value), and the largest
+// ones.
 struct ConvLimits {
   int64_t groups = 0, c = 0, kernel = 0, stride = 0, dilation = 0;
   int64_t most_m = kMostExtent, most_pad = kMostExtent;

@@ -373,7 +373,7 @@ TEST(SizedIndices, AreCheckedInTheBranchThatRunsAndInEachRound) {
             std::string::npos);
 }
 
-// GatherElements reads rows that the indices have and the data has not.
+// GatherElements needs as many rows of the data as the indices have.
 TEST(SizedIndices, GatherElementsNeedsTheRowsOfItsIndices) {
   const Executable e = compile_body(R"(
     input %x : f32[4,2]

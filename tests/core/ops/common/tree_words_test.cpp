@@ -33,7 +33,7 @@ struct Options {
   std::vector<size_t> modes;
   int64_t features = 5, columns = 2;
   bool full = false;  // leaves have one weight for each column in order
-  bool wide = false;  // thresholds that f32 has not
+  bool wide = false;  // some thresholds are no f32 numbers
 };
 
 // Values at which comparisons change, and NaN.

@@ -19,7 +19,7 @@ std::string list_of(size_t count, const auto& element) {
   return fmt::format("[{}]", fmt::join(values, ", "));
 }
 
-// Constants with which `y` = QLinearConv(`x`), named after y, and the node itself.
+// Writes the node `y` = QLinearConv(`x`) and its constants, whose names begin with that of y.
 struct Conv {
   std::string y = "a", x = "x", x_type = "u8", w_type = "s8", y_type = "u8", attributes;
   Shape w = {8, 4, 3, 3};

@@ -476,7 +476,7 @@ TEST(Variants, RefuseModelsThatCannotBeFused) {
   EXPECT_EQ(with([](Model& m) { m.input_data[0] = std::span(data).first(12); }), "taken");
 }
 
-// Descriptions of a graph in a file have its name in front; those of the file have not.
+// Descriptions of a graph in a file begin with its name; those of the file do not.
 TEST(Variants, NotesAndOptionsAreNamedByTheirGraph) {
   const auto named = [](const char* name) {
     const auto model = std::make_shared<Model>(

@@ -160,9 +160,9 @@ public final class Compiler implements AutoCloseable {
   }
 
   /**
-   * Estimates what an ONNX model costs on a chip, with the options of the compiler. The chip is
-   * that of the option by name {@code estimate_target}, else of {@code ipu_version}, else c600. A
-   * model that does not fit is no error.
+   * Estimates what an ONNX model costs on a chip, with the options of the compiler. The
+   * option {@code estimate_target} selects the chip, without it {@code ipu_version}, and without
+   * both the chip is c600. A model that does not fit is no error.
    *
    * @param onnx the model; files of external data may be missing
    * @return the estimate
