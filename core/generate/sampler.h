@@ -22,7 +22,7 @@ struct SamplingOptions {
   // beam search it multiplies their log-probabilities.
   double repetition_penalty = 1;
   uint64_t seed = 0;
-  std::vector<int64_t> bad_tokens;   // are never chosen
+  std::vector<int64_t> bad_tokens;   // tokens that are never chosen
   std::vector<int64_t> stop_tokens;  // end the sequence, in addition to those of the model
   bool ignore_stop = false;          // the stop tokens of the model do not end the sequence
   int64_t max_new_tokens = 0;        // 0: until the maximum length

@@ -234,7 +234,8 @@ struct Facts {
 // The facts of the definition that covers the node; empty facts if there is none.
 const Facts& facts_of(const ir::Node& node);
 
-// Facts::constant_inputs of the node.
+// The result of Facts::constant_inputs_of() for the node, or without that function
+// Facts::constant_inputs.
 uint32_t constant_inputs(const ir::Node& node);
 
 // The mask for operators with any number of inputs.

@@ -30,7 +30,7 @@ class Recorded(RecordedTest):
     command = "poprt_exec"
 
     def answers(self, calls):
-        """(heading, command, words) -> the recorded line of each. Two commands run at a time."""
+        """Returns (heading, recorded line) for each (heading, command, words). Two commands run at a time."""
         def answer(call):
             heading, command, words = call
             result = self.run_command(*words, command=command)

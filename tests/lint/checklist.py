@@ -43,7 +43,7 @@ def examples():
 
 
 def listed():
-    """(line, name) of each test that CHECKLIST.md names for a feature."""
+    """Yields (line, name) for each test that CHECKLIST.md names for a feature."""
     for number, line in enumerate((TESTS / "CHECKLIST.md").read_text(encoding="utf-8").splitlines(), 1):
         cells = [cell.strip() for cell in line.split("|")]
         if len(cells) == 4 and cells[1] not in ("feature", "---"):

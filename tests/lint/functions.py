@@ -224,7 +224,7 @@ def capitalized(text):
 
 
 def go_call(f):
-    """(result types, lines of the body)"""
+    """Returns (result types, lines of the body)."""
     kind, raw = f.result.type("go"), f"native.{f.place['raw']}"
     function, variable = f.key.capitalize(), f.place["go"].split()[0]
     types = f"({kind}, error)" if f.result and f.fails else kind if f.result else "error"
@@ -309,7 +309,7 @@ def read():
 
 
 def absent():
-    """(language, function, why) of the functions that a language does not offer."""
+    """Yields (language, function, why) for each function that a language does not offer."""
     for functions in read().values():
         for f in functions:
             for language, name in (("cpp", "C++"), ("java", "Java"), ("csharp", "C#"), ("go", "Go"), ("python", "Python")):

@@ -40,7 +40,7 @@ def parse(argv):
 
 
 def records(stream, first, count):
-    """(about, model, converted) of each seed."""
+    """Yields (about, model, converted) for each seed."""
     with subprocess.Popen([stream, str(first), str(count)], stdout=subprocess.PIPE) as program:
         def block():
             head = program.stdout.read(4)

@@ -325,7 +325,7 @@ def hangs(language, site, test, seconds):
 
 
 def tried(language, site, seconds):
-    """(how, test) of the first test that fails, ("survived", "") or ("invalid", test) if a test does not compile with it."""
+    """Returns (how, test) of the first test that fails, ("survived", "") or ("invalid", test) if a test does not compile with it."""
     tests = language.ordered(site)
     for name, command, folder, more in tests:
         refused = language.compiled(name)

@@ -112,7 +112,8 @@ class _Converter:
         return self.library.quants.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
 
     def blocks(self, name: str) -> Optional[tuple[int, Any, Any, Any]]:
-        """(bits, numbers [N, blocks, bytes], scales, offset of the numbers of each block) of quantised weights, or None."""
+        """Returns (bits, numbers [N, blocks, bytes], scales, offset of the numbers of each block) for quantised weights, or
+        None."""
         tensor = self.tensor(name)
         kind = tensor.tensor_type.name
         sizes = {"Q4_0": 18, "Q4_1": 20, "Q8_0": 34}

@@ -46,7 +46,7 @@ class OnnxFrontend(Frontend):
 
     @staticmethod
     def get_onnx_name(dir_or_name: Union[str, "os.PathLike[str]"]) -> str:
-        """The path of the file."""
+        """Returns the path of the ONNX file: ``dir_or_name``, or the only .onnx file of that folder."""
         path = _path("dir_or_name", dir_or_name)
         if not os.path.isdir(path):
             if not os.path.exists(path):

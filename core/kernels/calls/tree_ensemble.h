@@ -47,7 +47,7 @@ struct TreeEnsemble {
   int64_t columns = 1;  // classes or targets
   TreeAggregate aggregate = TreeAggregate::sum;
   PostTransform transform = PostTransform::none;
-  bool classifier = false;          // has labels
+  bool classifier = false;          // the results include labels
   bool one_class = false;           // of two classes, one has all the weights
   bool all_positive = false;        // no weight is negative
   int64_t depth = 0;                // inner nodes on the longest path

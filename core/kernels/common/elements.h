@@ -60,7 +60,8 @@ inline int64_t element_size(DType dtype, std::string_view kernel) {
   return bits / 8;
 }
 
-// Writes `count` copies of the `size` bytes at `value`, or zeros if value is null.
+// Writes `count` copies of the `size` bytes at `value`, or zeros if value is null. `size` must be a
+// power of two.
 inline void fill_elements(void* to, const void* value, int64_t size, int64_t count) noexcept {
   if (count <= 0) return;
   if (!value) {

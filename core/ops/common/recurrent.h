@@ -11,7 +11,7 @@ namespace poprt::ops {
 struct RecurrentOp {
   int64_t gates = 1;
   bool has_cell = false;             // a third result Y_c, inputs initial_c and peephole weights
-  bool linear_before_reset = false;  // has that attribute
+  bool linear_before_reset = false;  // the operator has attribute linear_before_reset
   std::vector<std::string_view> activations = {};
   // Input 0 is already x * W of all directions, and input 1 is absent. R may be constant bytes
   // [directions, gates * hidden, hidden] with symmetric zero points; input 8 is then their scale,

@@ -45,8 +45,8 @@ struct TreeWords {
 TreeWords tree_words(const Trees& trees, DType x, int64_t rows, int64_t columns,
                      kernels::calls::TreeAggregate aggregate);
 
-// A node as the attributes describe it, before ordering. `first` .. `last` are the weights of a
-// leaf.
+// A node as the attributes describe it, before ordering. The weights of a leaf are those from
+// `first` to before `last`.
 struct RawNode {
   int64_t feature = 0;
   int32_t mode = 6;  // BRANCH_LEQ, LT, GTE, GT, EQ, NEQ, LEAF, MEMBER

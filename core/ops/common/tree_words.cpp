@@ -162,8 +162,8 @@ bool are_masks_faster(const Trees& trees, const LeafOrder& order, int64_t rows) 
   return 2 * tests * vectors < levels * rows;
 }
 
-// Writes the nodes that clear leaves `begin` .. `begin` + 31 of a tree, whose nodes are
-// [first, last). Those that compare with `==` are last.
+// Writes the nodes that clear leaves [begin, begin + 32) of a tree, whose nodes are [first, last).
+// Those that compare with `==` are last.
 template <class X>
 void put_group(const Trees& trees, const LeafOrder& order, size_t first, size_t last, int64_t begin,
                Keys& keys, TreeWords& words) {

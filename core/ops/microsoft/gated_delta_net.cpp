@@ -14,7 +14,7 @@ namespace poprt::ops::microsoft_gated_delta_net_op {
 namespace {
 
 constexpr int64_t kMostUpdates = 8;
-constexpr float kLeastNorm = 1e-12f;  // is added to the sum of squares of qk_l2_norm
+constexpr float kLeastNorm = 1e-12f;  // added to the sum of squares of qk_l2_norm
 
 class GatedDeltaNet {
  public:

@@ -79,9 +79,9 @@ void erase_if_dead(ir::Node* node);
 // graph must produce `by`.
 void replace_node(ir::Node& node, ir::Value* by);
 
-// For nodes that do nothing: whether readers of `value` can read `by` instead. They cannot if
-// `value` is a graph output and `by` cannot become that output, because it is an input, a constant,
-// another output or a value of an outer graph, and there is no other reader.
+// For nodes that do nothing: whether a node reads `value`, so that it can read `by` instead, or
+// `value` is a graph output that `by` can become. It cannot become the output if it is an input, a
+// constant, another output or a value of an outer graph.
 bool can_bypass(const ir::Value* value, const ir::Value* by);
 // Makes the readers of `value` read `by` and erases nothing. A graph output that `by` cannot become
 // keeps `value`.

@@ -212,7 +212,7 @@ struct Scores {
   Value* mask = nullptr;
   bool inverted = false;   // whether a bool mask is true where scores are dropped
   double mask_value = 0;   // replaces the scores that a bool mask drops
-  Value* added = nullptr;  // is added after a bool mask
+  Value* added = nullptr;  // a second mask, which is added after a bool mask
   Value* real = nullptr;   // true for keys that are not padding
 };
 

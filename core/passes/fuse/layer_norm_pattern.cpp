@@ -108,7 +108,8 @@ bool fuse_core(Node& n, PassContext& context) {
   return false;
 }
 
-// Returns the tensor with exactly the normalized dimensions, or nullopt if it does not have them.
+// Returns the constant with the shape of the normalized dimensions: a single element is repeated,
+// and leading dimensions of one are removed. Returns nullopt for other shapes.
 std::optional<Tensor> as_parameter(const Value* v, const Shape& shape) {
   if (!v->is_constant() || !is_plain_float(v->dtype())) return std::nullopt;
   const Shape& have = v->shape();

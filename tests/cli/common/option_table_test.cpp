@@ -9,7 +9,7 @@ using Words = std::vector<std::string>;
 
 const OptionInfo& info(const std::string& name) { return *option_tables().find(name); }
 
-// The message for a command line; the options are those of poprt.
+// Parses a command line with the options of poprt. `printed` is the output.
 struct Line {
   Command app{"", "program"};
   GivenOptions given;

@@ -91,7 +91,8 @@ class Alterer {
     values(f, [&](auto&& set) { altered(m, name, [&] { set(r, m, f, -2); }); });
   }
 
-  // Setters of values that the field may get: at -1 adds to a list, at -2 sets a single field.
+  // Calls `each` with a setter for each value that the field may get. Its argument `at` is an index
+  // of a list, -1 to append to the list, or -2 for a field that is no list.
   template <class F>
   static void values(const FieldDescriptor& field, F&& each) {
     switch (field.cpp_type()) {

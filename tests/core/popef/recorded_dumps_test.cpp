@@ -123,7 +123,7 @@ TEST(RecordedDumps, EveryFormatOfAFewFiles) {
       const auto reader = std::make_shared<Reader>();
       parse(*reader, bytes);
       std::istringstream text(dump(reader, name + ".popef", format));
-      // Users see these texts: of a few files they are recorded in full.
+      // The texts of a few files are recorded in full, because users read them.
       const bool few = name == "sample" || name == "compressed" || name == "random 1";
       auto& lines = few ? whole[name + ", " + format_name] : sweep[name];
       for (std::string line; std::getline(text, line);)

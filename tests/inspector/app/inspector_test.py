@@ -27,7 +27,7 @@ TEXT = b"""graph "g" opset {"": 17} {
 
 
 def pixels(path):
-    """(width, height, rows of RGB bytes) of an unfiltered PNG."""
+    """Returns (width, height, rows of RGB bytes) of an unfiltered PNG."""
     with open(path, "rb") as file:
         data = file.read()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"

@@ -257,7 +257,7 @@ struct raw_session {
     options.timeout_data = next.get();
     options.predicate = asked.function();
     options.predicate_data = &asked;
-    // The library refuses these and changes nothing, so the earlier queues stay open.
+    // The library refuses such options and changes nothing, so the earlier queues stay open.
     const bool refused = options.buffers > kMostBuffers || options.timeout_ns < 0;
     if (queues && !refused) queues->close();
     poprt_queue_manager* made = nullptr;

@@ -145,7 +145,8 @@ TEST(ShapeRunner, AForkedChildDoesNotWaitForRequestsOfItsParent) {
               const Error e = shaped_error([&] { request->check(); });
               if (e.code() != ErrorCode::failed_precondition) return 1;
               if (std::string(e.what()).find("was forked") == std::string::npos) return 2;
-              // The shape that is being compiled, and another one.
+              // The child refuses the shape that its parent compiles, and a new shape. It runs the
+              // shape that is ready.
               if (run_forked(*runner, 1, 5) != kRefused) return 3;
               if (run_forked(*runner, 1, 6, true) != kRefused) return 4;
               if (run_forked(*runner, 2, 2) != kRight) return 5;

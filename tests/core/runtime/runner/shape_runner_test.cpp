@@ -381,7 +381,7 @@ TEST(ShapeRunner, RefusesAnOutputShapeBeforeAndAfterTheCompilation) {
     const RequestPtr other = runner.execute_async(right.in, right.out);
     const Error e = shaped_error([&] {
       const RequestPtr r = runner.execute_async(wrong.in, wrong.out);
-      of_wrong = of_right;  // must be valid only until the call returns
+      of_wrong = of_right;  // the shape need not be valid after the call
       compiler.hold(false);
       r->wait();
       r->check();
