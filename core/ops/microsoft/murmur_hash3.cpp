@@ -22,14 +22,14 @@ class Murmur {
     ir::Value* h = word(static_cast<uint32_t>(e_.node.int_attr("seed", 0)));
     for (int64_t i = 0; i < words; i++) {
       ir::Value* k = times(e_.slice(all, 1, i, i + 1), 0xcc9e2d51U);
-      k = times(turned(k, 15), 0x1b873593U);
-      h = turned(either(h, k), 13);
+      k = times(rotated_left(k, 15), 0x1b873593U);
+      h = rotated_left(bit_xor(h, k), 13);
       h = e_.add("Add", {times(h, 5), word(0xe6546b64U)});
     }
-    h = either(h, word(static_cast<uint32_t>(words * kWordBits / 8)));
-    h = times(either(h, shifted(h, 16, false)), 0x85ebca6bU);
-    h = times(either(h, shifted(h, 13, false)), 0xc2b2ae35U);
-    h = e_.reshape(either(h, shifted(h, 16, false)), x);
+    h = bit_xor(h, word(static_cast<uint32_t>(words * kWordBits / 8)));
+    h = times(bit_xor(h, shifted(h, 16, false)), 0x85ebca6bU);
+    h = times(bit_xor(h, shifted(h, 13, false)), 0xc2b2ae35U);
+    h = e_.reshape(bit_xor(h, shifted(h, 16, false)), x);
     const bool positive = e_.node.int_attr("positive", 1) != 0;
     e_.out(0, positive ? h : e_.newest("BitCast", {h}, {{"to", int64_t{6}}}));
   }
@@ -37,13 +37,12 @@ class Murmur {
  private:
   ir::Value* word(uint32_t v) { return e_.constant(Tensor::scalar(v)); }
   ir::Value* times(ir::Value* v, uint32_t factor) { return e_.add("Mul", {v, word(factor)}); }
-  ir::Value* either(ir::Value* a, ir::Value* b) { return e_.newest("BitwiseXor", {a, b}); }
+  ir::Value* bit_xor(ir::Value* a, ir::Value* b) { return e_.newest("BitwiseXor", {a, b}); }
   ir::Value* shifted(ir::Value* v, uint32_t bits, bool left) {
     return e_.newest("BitShift", {v, word(bits)},
                      {{"direction", std::string(left ? "LEFT" : "RIGHT")}});
   }
-  // Rotates the bits to the left.
-  ir::Value* turned(ir::Value* v, uint32_t bits) {
+  ir::Value* rotated_left(ir::Value* v, uint32_t bits) {
     return e_.newest("BitwiseOr", {shifted(v, bits, true), shifted(v, kWordBits - bits, false)});
   }
   // [.., words], the low word first.
