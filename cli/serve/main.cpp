@@ -238,7 +238,8 @@ void warn_about_effects(const RepositoryOptions& options, const ModelRepository&
   if (options.max_shape_mib) warn("--max_shape_mib", "model whose shapes are compiled on demand");
 }
 
-void complete(Settings& s) {
+// Checks the options and stores them as the options of the repository and of the servers.
+void apply_options(Settings& s) {
   check_effects(s);
   s.repository.log = [](const std::string& line) {
     std::fprintf(stderr, "poprt_serve: %s\n", printable(line).c_str());
@@ -448,7 +449,7 @@ int main(int argc, char** argv) {
   app.footer("poprt help serving describes the protocol, and how to run the server.");
   return guarded("poprt_serve", [&] {
     if (const auto code = app.parse(argc, argv)) return *code;
-    complete(settings);
+    apply_options(settings);
     serve(settings);
     return 0;
   });
