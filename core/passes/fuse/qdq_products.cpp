@@ -82,7 +82,7 @@ std::optional<Quantized> dequantized(const Value* real) {
   return quantized(*n, n->input(0), n->input(0)->dtype());
 }
 
-bool is_one_for_all(const std::optional<Quantized>& q) { return q && q->axis < 0; }
+bool is_per_tensor(const std::optional<Quantized>& q) { return q && q->axis < 0; }
 
 // Whether all zero points are the middle of the bytes.
 bool is_symmetric(const Quantized& q) {
@@ -293,7 +293,7 @@ void finish(Node& q, Value* made, const Quantized& y) {
 void from_conv(Node& q, Node& conv, const Node* bn, const Quantized& y, PassContext& context) {
   const auto x = dequantized(conv.input(0));
   auto w = dequantized(conv.input(1));
-  if (!is_one_for_all(x) || !w || !w->bytes->is_constant() || (w->axis > 0)) return;
+  if (!is_per_tensor(x) || !w || !w->bytes->is_constant() || (w->axis > 0)) return;
   const Shape& shape = w->bytes->shape();
   if (shape.size() < 3 || !has_kernel(conv, *w) || !sums_fit(*w, 0)) return;
   Graph& g = q.graph();
@@ -333,7 +333,7 @@ void from_conv(Node& q, Node& conv, const Node* bn, const Quantized& y, PassCont
 
 void from_matmul(Node& q, Node& matmul, const Quantized& y, PassContext& context) {
   const auto a = dequantized(matmul.input(0)), b = dequantized(matmul.input(1));
-  if (!is_one_for_all(a) || !b || a->bytes->shape().size() < 2 || b->bytes->shape().size() < 2)
+  if (!is_per_tensor(a) || !b || a->bytes->shape().size() < 2 || b->bytes->shape().size() < 2)
     return;
   const auto last = static_cast<int64_t>(b->bytes->shape().size()) - 1;
   if ((b->axis >= 0 && (b->axis != last || last != 1)) || !byte_sums_fit(a->bytes->shape().back()))
@@ -351,7 +351,7 @@ void from_matmul(Node& q, Node& matmul, const Quantized& y, PassContext& context
 void from_gemm(Graph& root, Node& q, Node& gemm, const Quantized& y, PassContext& context) {
   const auto a = dequantized(gemm.input(0)), b = dequantized(gemm.input(1));
   const bool transposed = gemm.int_attr("transB", 0) != 0;
-  if (!is_one_for_all(a) || !b || !b->bytes->is_constant() || gemm.int_attr("transA", 0) != 0 ||
+  if (!is_per_tensor(a) || !b || !b->bytes->is_constant() || gemm.int_attr("transA", 0) != 0 ||
       gemm.float_attr("alpha", 1) != 1 || gemm.float_attr("beta", 1) != 1)
     return;
   const Shape& shape = b->bytes->shape();
@@ -406,7 +406,7 @@ void to_matmul_integer(Node& n, PassContext& context) {
                 n.float_attr("beta", 1) != 1)))
     return;
   const auto a = dequantized(n.input(0)), b = dequantized(n.input(1));
-  if (!is_one_for_all(a) || !b || !b->bytes->is_constant() || b->bytes->shape().size() != 2 ||
+  if (!is_per_tensor(a) || !b || !b->bytes->is_constant() || b->bytes->shape().size() != 2 ||
       !is_symmetric(*b) || a->bytes->is_constant() || a->bytes->shape().size() < 2)
     return;
   const size_t columns = transposed ? 0 : 1;
@@ -442,7 +442,7 @@ void to_matmul_integer(Node& n, PassContext& context) {
 // Moves the bytes instead of the numbers.
 void from_move(Node& q, Node& move, const Quantized& y, PassContext& context) {
   const auto x = dequantized(move.input(0));
-  if (!is_one_for_all(x) || x->dtype != y.dtype || x->one_scale() != y.one_scale() ||
+  if (!is_per_tensor(x) || x->dtype != y.dtype || x->one_scale() != y.one_scale() ||
       x->one_zero() != y.one_zero() || !context.allow())
     return;
   finish(q, insert_like(q, move.op_type, with_first(move, x->bytes), move)->output(), y);
@@ -453,7 +453,7 @@ void from_concat(Node& q, Node& concat, const Quantized& y, PassContext& context
   std::vector<Quantized> parts;
   for (const Value* v : concat.inputs()) {
     const auto x = dequantized(v);
-    if (!is_one_for_all(x)) return;
+    if (!is_per_tensor(x)) return;
     parts.push_back(*x);
   }
   if (!context.allow()) return;
@@ -475,7 +475,7 @@ void rewrite(Graph& root, Node& q, PassContext& context) {
       q.int_attr("precision", 0) > 1)
     return;
   auto y = quantized(q, q.output(), q.output()->dtype());
-  if (!is_one_for_all(y)) return;
+  if (!is_per_tensor(y)) return;
   const Bounds all = y->bounds = Bounds::of(y->dtype);
   Value* real = q.input(0);
   while (ir::single_use(real) && real->producer()) {
