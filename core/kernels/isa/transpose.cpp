@@ -93,7 +93,7 @@ POPRT_INLINE void tile(const char* from, int64_t from_step, char* to, int64_t to
 // Transposes few rows completely: pixels of K channels to planes, and back. With a constant K, the
 // compiler shuffles vectors instead of gathering elements.
 template <class E, int K>
-void split(const void* source, void* target, int64_t to_step, int64_t n) {
+void pixels_to_planes(const void* source, void* target, int64_t to_step, int64_t n) {
   typedef E Packed __attribute__((aligned(1), may_alias));
   const Packed* __restrict from = static_cast<const Packed*>(source);
   Packed* __restrict to = static_cast<Packed*>(target);
@@ -103,7 +103,7 @@ void split(const void* source, void* target, int64_t to_step, int64_t n) {
 }
 
 template <class E, int K>
-void join(const void* source, int64_t from_step, void* target, int64_t n) {
+void planes_to_pixels(const void* source, int64_t from_step, void* target, int64_t n) {
   typedef E Packed __attribute__((aligned(1), may_alias));
   const Packed* __restrict from = static_cast<const Packed*>(source);
   Packed* __restrict to = static_cast<Packed*>(target);
@@ -117,14 +117,14 @@ void block(const void* from, int64_t from_step, void* to, int64_t to_step, int64
   using E = typename Tile::Element;
   constexpr int64_t kT = Tile::kSize, kE = sizeof(E);
   if (from_step == nj) {
-    if (nj == 2) return split<E, 2>(from, to, to_step, ni);
-    if (nj == 3) return split<E, 3>(from, to, to_step, ni);
-    if (nj == 4) return split<E, 4>(from, to, to_step, ni);
+    if (nj == 2) return pixels_to_planes<E, 2>(from, to, to_step, ni);
+    if (nj == 3) return pixels_to_planes<E, 3>(from, to, to_step, ni);
+    if (nj == 4) return pixels_to_planes<E, 4>(from, to, to_step, ni);
   }
   if (to_step == ni) {
-    if (ni == 2) return join<E, 2>(from, from_step, to, nj);
-    if (ni == 3) return join<E, 3>(from, from_step, to, nj);
-    if (ni == 4) return join<E, 4>(from, from_step, to, nj);
+    if (ni == 2) return planes_to_pixels<E, 2>(from, from_step, to, nj);
+    if (ni == 3) return planes_to_pixels<E, 3>(from, from_step, to, nj);
+    if (ni == 4) return planes_to_pixels<E, 4>(from, from_step, to, nj);
   }
   const char* src = static_cast<const char*>(from);
   char* dst = static_cast<char*>(to);
