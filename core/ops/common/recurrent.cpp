@@ -391,7 +391,7 @@ class Lowering {
     }
     if (l.steps > 0 && l.batch > 0) {
       projection_ = project(ctx_, op_, l, x);
-      for (int64_t d = 0; d < l.directions; d++) direction(d);
+      for (int64_t d = 0; d < l.directions; d++) lower_direction(d);
     } else {
       keep_initial(initial_h_, y_h_);
       keep_initial(initial_c_, y_c_);
@@ -429,7 +429,7 @@ class Lowering {
       ctx_.emit(calls::Copy{}, {from, to});
   }
 
-  void direction(int64_t d) {
+  void lower_direction(int64_t d) {
     const Layer& l = l_;
     const bool split = op_.linear_before_reset && ctx_.node.int_attr("linear_before_reset", 0) == 0;
     const bool reverse = ctx_.node.string_attr("direction", "forward") == "reverse" || d == 1;
