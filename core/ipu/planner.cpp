@@ -151,8 +151,9 @@ void check(const Product& p) {
       fail(ErrorCode::invalid_argument, "a product with a size of {} cannot be planned", size);
 }
 
-// Considers the product, and the products into which it can be changed.
-void consider_changes(Search& search, const Product& product, const Split& loops) {
+// Searches plans for the product, and for equivalent products: with swapped operands, with the taps
+// as channels, or with merged groups.
+void search_equivalents(Search& search, const Product& product, const Split& loops) {
   search.run(product, {}, loops);
   if (product.matmul) {
     Product other = product;
@@ -176,7 +177,7 @@ constexpr std::array<int64_t, 11> kRounds = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 
 Plan plan_product(const Target& target, const Product& product, const PlanOptions& options) {
   check(product);
   Search search(target, options);
-  consider_changes(search, product, {});
+  search_equivalents(search, product, {});
   for (const int64_t rounds : kRounds) {
     if (search.found()) break;
     Split loops;
@@ -185,11 +186,11 @@ Plan plan_product(const Target& target, const Product& product, const PlanOption
         std::max<int64_t>(1, std::max(product.out, product.matmul ? product.batch : 1) / 16))
       for (const bool broadcast : {false, true}) {
         loops.broadcast = broadcast;
-        consider_changes(search, product, loops);
+        search_equivalents(search, product, loops);
       }
     // The rounds of a loop over input channels are equal, so that one program computes them.
     if (product.in % rounds == 0 && product.groups == 1)
-      consider_changes(search, product, {.serial_in = rounds});
+      search_equivalents(search, product, {.serial_in = rounds});
   }
   return search.result();
 }
