@@ -55,7 +55,7 @@ constexpr OptionOfPass kOptionsOfPasses[] = {
 };
 
 // Loads an executable on a separate device, for calibration. Returns the function that runs it.
-compiler::RunModel run_on_device(const compiler::Executable& executable) {
+compiler::RunModel load_on_device(const compiler::Executable& executable) {
   auto loaded = program::load_in_memory(executable.program, executable.weights);
   const device::Image image{std::make_shared<const program::Program>(std::move(loaded.program)),
                             loaded.weights, loaded.owner};
@@ -166,7 +166,7 @@ void take_precision(const poprt_compile_options& o, const poprt_library_source& 
   if (calibrates) calibration->data = arrays_of("data_preprocess", named("data_preprocess"));
   calibration->layers_to_keep = keep;
   if (precision == "int8") take_bytes(named, to, *calibration);
-  calibration->load = run_on_device;
+  calibration->load = load_on_device;
   calibration->result = cached_calibration(o, source);
   to.calibration = calibration;
 }
