@@ -151,7 +151,7 @@ void Sequence::resume(std::span<const float> logits) {
 }
 
 // Wakes callers, and adds the sequence to those whose callback is to be called. Requires the lock.
-void Sequence::progressed() {
+void Sequence::report_progress() {
   shared_->progress.notify_all();
   if (!has_callback_ || to_call_ || shared_->ended) return;
   to_call_ = true;
@@ -168,7 +168,7 @@ void Sequence::set_callback(std::function<void()> callback) {
   const std::lock_guard lock(shared_->mutex);
   has_callback_ = callback_ != nullptr;
   if (unread_.empty() && finish_ == Finish::none && !waits_) return;
-  progressed();
+  report_progress();
   shared_->work.notify_all();
 }
 
@@ -634,7 +634,7 @@ void Generator::end(Sequence& s, Finish finish, std::optional<Error> error) {
     else
       t->failed();
   }
-  s.progressed();
+  s.report_progress();
 }
 
 void Generator::release(Sequence& s) {
@@ -867,7 +867,7 @@ void Generator::take_logits(Sequence& s, std::span<float> logits) {
   const std::lock_guard lock(shared_->mutex);
   s.pending_.assign(logits.begin(), logits.end());
   s.waits_ = true;
-  s.progressed();
+  s.report_progress();
 }
 
 size_t Generator::most_tokens(const Sequence& s) const {
@@ -917,7 +917,7 @@ void Generator::choose(Sequence& s, std::span<float> logits) {
   }
   s.tokens_.push_back(token->id);
   s.unread_.push_back(*token);
-  s.progressed();
+  s.report_progress();
   Finish why = Finish::none;
   if (is_stop(s, token->id))
     why = Finish::stop;

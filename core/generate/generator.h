@@ -142,7 +142,7 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
   std::mutex calling_;
   std::function<void()> callback_;  // guarded by `calling_`
 
-  void progressed();
+  void report_progress();
   void take_text(const BeamText& text);
   explicit Sequence(SequenceOptions options);
 };
