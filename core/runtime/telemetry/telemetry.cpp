@@ -43,11 +43,12 @@ void copy_name(std::array<char, N>& to, std::string_view name) {
   std::copy_n(name.data(), std::min(name.size(), N - 1), to.data());
 }
 
-// The sequence is odd during the life of this object. Only one thread at a time has such an object:
-// the constructor waits, because one thread may compute while another one answers requests.
-class Change {
+// A write section of a sequence lock: the sequence is odd during the life of this object. Only one
+// thread at a time has such an object: the constructor waits, because one thread may compute while
+// another one answers requests.
+class SeqlockWrite {
  public:
-  explicit Change(telemetry::Replica& r) noexcept
+  explicit SeqlockWrite(telemetry::Replica& r) noexcept
       : replica_(r), sequence_(r.sequence.load(std::memory_order_relaxed)) {
     for (int tries = 0;
          sequence_ % 2 != 0 ||
@@ -60,12 +61,12 @@ class Change {
     }
     std::atomic_thread_fence(std::memory_order_release);  // before the changes
   }
-  ~Change() {
+  ~SeqlockWrite() {
     // A reader that sees this value also sees the changes before it.
     replica_.sequence.store(sequence_ + 2, std::memory_order_release);
   }
-  Change(const Change&) = delete;
-  Change& operator=(const Change&) = delete;
+  SeqlockWrite(const SeqlockWrite&) = delete;
+  SeqlockWrite& operator=(const SeqlockWrite&) = delete;
 
  private:
   telemetry::Replica& replica_;
@@ -185,7 +186,7 @@ std::unique_ptr<Telemetry> Telemetry::try_make(std::string_view name, uint32_t r
 void Telemetry::completed(std::chrono::nanoseconds latency) noexcept {
   telemetry::Replica& r = *replica_;
   const auto ns = static_cast<uint64_t>(std::max<int64_t>(0, latency.count()));
-  const Change change(r);
+  const SeqlockWrite section(r);
   add(r.completed, 1);
   add(r.latency_sum_ns, ns);
   add(r.histogram[bucket_of(ns)], 1);
@@ -194,13 +195,13 @@ void Telemetry::completed(std::chrono::nanoseconds latency) noexcept {
 }
 
 void Telemetry::failed() noexcept {
-  const Change change(*replica_);
+  const SeqlockWrite section(*replica_);
   add(replica_->failed, 1);
 }
 
 void Telemetry::ran(Clock::time_point begin, Clock::time_point end, size_t variant) noexcept {
   telemetry::Replica& r = *replica_;
-  const Change change(r);
+  const SeqlockWrite section(r);
   if (variant < variants_.size()) {
     add(variants_[variant].runs, 1);
     add(variants_[variant].busy_ns, nanoseconds(end - begin));
