@@ -98,7 +98,7 @@ class Layering {
   size_t lower(const LayoutEdge& e) const {
     return static_cast<size_t>(forward(e) ? e.to : e.from);
   }
-  void check() const {
+  void check_cancelled() const {
     if (cancel_ && cancel_->load(std::memory_order_relaxed))
       fail(ErrorCode::cancelled, "layout was cancelled");
   }
@@ -284,7 +284,7 @@ class Layering {
     auto best = layers_;
     int64_t fewest = crossings();
     for (int sweep = 0; sweep < kOrderSweeps && fewest > 0; sweep++) {
-      check();
+      check_cancelled();
       if (sweep % 2 == 0)
         for (size_t r = 1; r < layers_.size(); r++) sort_layer(layers_[r], above_);
       else
@@ -340,7 +340,7 @@ class Layering {
       for (const int v : layer) vertices_[static_cast<size_t>(v)].x -= middle;
     }
     for (int sweep = 0; sweep < kPlaceSweeps; sweep++) {
-      check();
+      check_cancelled();
       const bool both = sweep >= kPlaceSweeps - 4;
       if (sweep % 2 == 0)
         for (size_t r = 0; r < layers_.size(); r++) place_layer(layers_[r], r > 0, both);
