@@ -49,7 +49,7 @@ class Precision(OptionTest):
             with self.subTest(words):
                 ran = self.run_command("-i", DIGITS, "--input_shape", "image=8,1,8,8", "--check", "--export_popef", *words)
                 self.assertEqual(ran.code, 0, ran.err)
-                printed = ran.out  # a CPU without bf16 warns
+                printed = ran.out  # on a CPU without bf16, ran.err has a warning
                 self.assertIn("the outputs differ from those of the original, within the tolerance", printed)
                 self.assertIn("tolerance: bf16: 5 %", printed)
 

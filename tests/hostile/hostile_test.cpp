@@ -78,7 +78,7 @@ Result run(const fs::path& folder, std::vector<std::string> words, const char* a
   return result;
 }
 
-// Every file below `root` with its size, and times of change.
+// Returns every file below `root` with its size and the time of its last change.
 std::map<std::string, std::string> listing(const fs::path& root) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {

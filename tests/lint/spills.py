@@ -20,7 +20,7 @@ TILES = {"attention": re.compile(r"::rows_by_panel\("), "conv_tile": re.compile(
 LEAST = 8
 # A loop may have one access to the stack (an address, an operand that is broadcast) for so many multiply-adds.
 SUMS_PER_ACCESS = 5
-# In the formats of GNU's and LLVM's objdump.
+# These expressions match the output of GNU's and LLVM's objdump.
 INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\s+([a-z]\S+)\s*(.*)$")
 JUMP = re.compile(r"^(?:0x)?([0-9a-f]+) <")
 STACK = re.compile(r"\(%r[sb]p")

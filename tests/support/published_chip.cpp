@@ -204,8 +204,8 @@ Prediction predict(const PublishedRow& row) {
                 between("expand inputs", expansion(t, p)),
                 between("add to weights", addition(t, p.inputs, weights))};
   for (const PassCycles& pass : out.passes) out.cycles += pass.total;
-  // Inputs, weights, results and their gradients exist always; passes share temporary memory. The
-  // update reads copies of its operands, which are transposed and expanded.
+  // The weights, and the inputs and results with their gradients, exist always; passes share
+  // temporary memory. The update reads copies of its operands, which are transposed and expanded.
   const double copies = size * static_cast<double>(std::max(expanded(p), inputs) + results);
   const double live =
       std::max({live_bytes(forward), live_bytes(back), live_bytes(update) + copies});

@@ -18,7 +18,7 @@ MODULES = ("poprt", "poprt.compiler", "poprt.converter", "poprt.passes", "poprt.
            "model_runtime", "model_runtime.session",
            "model_runtime.queues", "model_runtime.predicate_factory")
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data")
-LATE = {"Session": model_runtime.Session}  # imports for type checkers only
+LATE = {"Session": model_runtime.Session}  # names that modules import for type checkers only
 FOLDER = os.path.dirname(poprt.__file__)
 
 

@@ -87,7 +87,7 @@ class RandomProgram {
     return static_cast<int>(sizes_.size()) - 1;
   }
 
-  // A value of the scope of this size; newer values are chosen more often.
+  // Chooses a value of this size from the scope, newer values more often.
   int choose(const std::vector<int>& scope, size_t of_size) {
     std::vector<int> fit;
     for (const int v : scope)

@@ -255,7 +255,7 @@ OPS_SAMPLE(Col2Im) {
 }
 
 OPS_SAMPLE(Col2ImOfStrides) {
-  // Blocks of 3 at 2 b - 1 + 2 t along a row of 7.
+  // Element t of block b, which has 3 elements, is added to place 2 b - 1 + 2 t of a row of 7.
   samples.add("Col2Im", 18)
       .input(random_f32({2, 6, 3}))
       .constant_input(Tensor::of<int64_t>({1}, {7}))

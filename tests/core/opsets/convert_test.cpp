@@ -463,7 +463,7 @@ void expect_einsum_converts(std::string_view equation, const std::vector<std::st
   test::expect_same_results(*before, *graph, 1e-4);
 }
 
-// The results of three or more operands are multiplied one after the other.
+// If there are more than two operands, they are multiplied one after the other.
 TEST(ConvertOpset, EinsumBecomesProductsOfMatrices) {
   expect_einsum_converts("ij,jk,kl->il", {"[2,3]", "[3,4]", "[4,5]"});
   expect_einsum_converts("ij,jk,kl->li", {"[2,3]", "[3,4]", "[4,5]"});

@@ -103,7 +103,7 @@ const Rules& reduction_rules();
 const Rules& movement_rules();
 const Rules& selection_rules();
 const Rules& sequence_rules();
-// If, Loop and Scan.
+// Computes an If, Loop or Scan.
 Outputs interpret_control(const ir::Node& node, const Inputs& inputs, const Scope& scope,
                           const Rounding& r);
 

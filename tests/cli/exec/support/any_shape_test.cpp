@@ -8,7 +8,7 @@
 namespace poprt::cli {
 namespace {
 
-// y = relu(x) of 1, 2 or 4 rows of three.
+// y = relu(x) with rows of three numbers, compiled for one row and for four.
 struct Rows {
   Executable executable;
   Runner runner;

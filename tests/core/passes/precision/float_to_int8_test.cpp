@@ -26,7 +26,7 @@ TEST(FloatToInt8, StoresBytesWithAScaleForEachColumn) {
   EXPECT_EQ(ops_of(*graph), "Cast Mul MatMul");
   EXPECT_EQ(graph->find("w"), nullptr);
   EXPECT_EQ(graph->find("w_int8")->dtype(), DType::s8);
-  // The greatest of each column is 127: 1 and 4.
+  // The largest magnitudes of the columns, 1 and 4, become 127.
   EXPECT_EQ(graph->find("w_int8")->constant().to_int64s(),
             (std::vector<int64_t>{64, -127, 32, 64, -127, 32, 16, 0}));
   const std::vector<double> scales = graph->find("w_scale")->constant().to_doubles();

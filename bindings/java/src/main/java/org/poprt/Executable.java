@@ -197,7 +197,7 @@ public final class Executable implements AutoCloseable {
    * The executable as the bytes of a PopEF file, for {@link #open(ByteBuffer)} or a stream.
    *
    * @return a new array
-   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED} when they do not fit in an
+   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED} when the bytes do not fit in an
    *     array
    */
   public byte[] toBytes() {

@@ -141,7 +141,7 @@ public final class Passes {
    *
    * @return names
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (a pass), or {@link
-   *     ErrorCode#FAILED_PRECONDITION} when they exclude each other
+   *     ErrorCode#FAILED_PRECONDITION} when passes exclude each other
    */
   public List<String> sorted() {
     RawPasses raw = raw();

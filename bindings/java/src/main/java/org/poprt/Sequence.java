@@ -36,7 +36,7 @@ public final class Sequence implements AutoCloseable {
    * @return a new array
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has not
    *     started; with {@link ErrorCode#UNIMPLEMENTED}: it is a beam search; with {@link
-   *     ErrorCode#RESOURCE_EXHAUSTED} when they do not fit in an array
+   *     ErrorCode#RESOURCE_EXHAUSTED} when the bytes do not fit in an array
    * @since 1.0
    */
   public byte[] saveBytes() {
