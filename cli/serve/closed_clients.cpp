@@ -16,7 +16,8 @@ namespace {
 
 using serving::Error;
 
-// Between two events of a connection. The library may read data and miss the end again.
+// The time between two events of a connection. The event is repeated, because the library may read
+// data and miss the end again.
 constexpr int kRepeatMilliseconds = 100;
 
 // How long after a request its client may close the sending side.

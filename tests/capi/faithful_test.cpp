@@ -197,7 +197,7 @@ TEST_F(FaithfulRunner, OptionsOfDevicesDoNotGoWithIt) {
   poprt_device_free(device);
 }
 
-// An operator without a faithful kernel fails when it runs, and the next run fails, too.
+// If the kept model has an operator without a faithful kernel, no runner is created.
 TEST_F(FaithfulRunner, RunFailsForAnOperatorWithoutAFaithfulKernel) {
   const std::string kept = onnx({{"Neg", {"x"}, "h"}, {"Nobody", {"h"}, "y"}}, {kX}, {kY});
   EXPECT_NE(open(identity(kX, kY), &kept, "faithful").find("Nobody"), std::string::npos);

@@ -104,7 +104,7 @@ class PrecisionCompare(CheckTest):
                                         [onnx.floats("w", [len(self.W) // columns, columns], self.W)]))
 
     def layers(self, log):
-        """Name -> (distances, {title: (statistics, histogram)}), and the list at the end."""
+        """Returns (distances, {title: (statistics, histogram)}) of each layer by its name, and the list at the end."""
         found, (text, ranks) = {}, log.split("\ncosine distance, the worst first\n")
         for block in re.split(r"^(?=\w+ \w+: MSE)", text, flags=re.M)[1:]:
             lines = block.split("\n")

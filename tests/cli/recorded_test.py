@@ -18,7 +18,7 @@ OPTION = re.compile(r"^  ((?:-\w, ?)?--[\w-]+(?:, ?--?[\w-]+)*)(.*)$", re.M)
 
 
 def options_in(text):
-    """Spelling -> whether it takes a value, from a help text."""
+    """Returns whether each option of a help text takes a value, by its spelling."""
     found = {}
     for names, rest in OPTION.findall(text):
         name = max(re.split(r", ?", names), key=len)

@@ -97,7 +97,7 @@ def words_of(form):
 
 
 def sources():
-    """Name of a test -> its text."""
+    """Returns the text of each test by its name."""
     found = {}
     for path in [*TESTS.glob("cli/*_test.py"), *TESTS.glob("bindings/python/*_test.py")]:
         text, stem = path.read_text(encoding="utf-8"), path.stem.removesuffix("_test")

@@ -42,7 +42,7 @@ AXIS_READERS = {
 
 
 def stated():
-    """Field or Enum::value -> the files that state it."""
+    """Returns for each field or Enum::value the files that state it."""
     files = {}
     for path in tree.code_files():
         if not path.startswith("core/ops/") or path.startswith("core/ops/facts.h"):

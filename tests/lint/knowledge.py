@@ -13,7 +13,7 @@ KNOWING = ("core/ops/", "core/onnx/", "core/ir/schemas.inc")
 MATCHING = ("core/passes/", "core/opsets/")
 
 
-# The folder is named after the domain.
+# The domain of the operators in each folder of core/ops.
 DOMAINS = {"": "", "poprt": "poprt", "microsoft": "com.microsoft", "ml": "ai.onnx.ml", "graphcore": "ai.graphcore",
            "training": "ai.onnx.preview.training"}
 ELSEWHERE = {"core/ops/flex_attention.cpp": "ai.onnx.preview"}

@@ -49,7 +49,7 @@ def sources(tree, folder):
 
 
 def header_users(tree, database):
-    """Header -> the translation units that include it, also through other headers. Reads #include lines only."""
+    """Returns for each header the translation units that include it, also through other headers. Reads #include lines only."""
     roots = ["core", "capi/include", "capi/src", "tests", "."]
     direct = {}
 

@@ -57,8 +57,8 @@ inline const int allocation_hooks = __sanitizer_install_malloc_and_free_hooks(
     [](const volatile void*) {});
 }  // namespace poprt::test
 #else
-// The names of glibc's allocator functions; operator new calls malloc. They must be visible,
-// because shared libraries would otherwise call those of glibc.
+// These functions replace the allocator functions of glibc; operator new calls malloc. They must be
+// visible, because shared libraries would otherwise call those of glibc.
 #define POPRT_TEST_VISIBLE __attribute__((visibility("default")))
 extern "C" {
 void* __libc_malloc(size_t bytes);

@@ -131,7 +131,7 @@ inline std::optional<std::vector<Tensor>> computed(const Tried& t,
                                                    const std::vector<Tensor>& inputs) {
   try {
     return evaluate(*t.node, inputs);
-  } catch (const Error&) {  // numbers that it refuses
+  } catch (const Error&) {  // the operator refuses the numbers
     return std::nullopt;
   }
 }

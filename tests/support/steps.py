@@ -21,7 +21,7 @@ TAIL = 60  # lines of a failed step
 
 
 def reasons(log):
-    """Test -> why it was skipped, from the output of each test after a line "N/N Testing: NAME"."""
+    """Returns the reason of each skipped test, from the output of each test after a line "N/N Testing: NAME"."""
     found = {}
     for part in re.split(r"^\d+/\d+ Testing: ", log, flags=re.M)[1:]:
         name, _, rest = part.partition("\n")

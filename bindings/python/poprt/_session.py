@@ -41,7 +41,7 @@ class Session:
         return list(self.load()._backend.run(output_names, inputs))
 
     def get_io_info(self) -> tuple[Info, Info]:
-        """Returns name -> (shape, NumPy type) of inputs and of outputs, in the order of the model."""
+        """Returns (shape, NumPy type) of the inputs and of the outputs by name, in the order of the model."""
         inputs, outputs = self.load()._backend.get_io_info()
         return inputs, outputs
 

@@ -94,7 +94,7 @@ class TensorflowFrontend(Frontend):
 
     @staticmethod
     def get_inputs_meta(graph: Any) -> dict[str, tuple[list[int], Any]]:
-        """Returns name -> (shape, NumPy type) of a TensorFlow graph's placeholders, with 0 for unknown dimensions.
+        """Returns (shape, NumPy type) of a TensorFlow graph's placeholders by name, with 0 for unknown dimensions.
         Excludes handles of variables, which are also placeholders in a SavedModel."""
         return _metas(op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder")
 

@@ -12,7 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(poprt.__file__))
 
 
 def modules():
-    """Name to file."""
+    """Returns the file of each module by its name."""
     found = {}
     for package in ("poprt", "popef", "model_runtime"):
         for folder, _, names in os.walk(os.path.join(ROOT, package)):

@@ -223,7 +223,7 @@ PROTOS = {name: getattr(onnx, name) for name in ("ModelProto", "NodeProto", "Ten
 
 
 def documented_functions():
-    """Name -> function, for the functions in the table of arguments."""
+    """Returns the functions in the table of arguments by name."""
     found = {}
     for module, name, _ in python_api_test.DOCUMENTED:
         thing = importlib.import_module(module)

@@ -17,7 +17,7 @@ TOOLS = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 RNG = np.random.default_rng(3)
 W, V = RNG.standard_normal((4, 5)).astype(np.float32), RNG.standard_normal((5, 3)).astype(np.float32)
 
-# The part of ONNX Runtime that the tools use, with NumPy.
+# The part of ONNX Runtime that the tools use, implemented with NumPy.
 ONNXRUNTIME = '''
 import types
 import numpy as np

@@ -73,7 +73,7 @@ std::optional<Sample> sample_of_trial(const OpDef& op) {
     s.attributes = n.attributes;
     s.shapes.resize(n.outputs().size());
     return s;
-  } catch (const Error&) {  // it takes text
+  } catch (const Error&) {  // the operator takes text
     return std::nullopt;
   }
 }

@@ -69,7 +69,7 @@ TEST(ConvertAxes, PartsOfASplit) {
   for (const AxesRow& c : cases) expect_converts(c);
 }
 
-// Before opset 13, all dimensions from the axis on are one.
+// Before opset 13, Softmax treats all dimensions from the axis on as one dimension.
 TEST(ConvertAxes, AxesOfSoftmax) {
   for (const std::string op : {"Softmax", "LogSoftmax", "Hardmax"}) {
     const std::string flat = "Flatten " + op + " Reshape", moved = "Transpose " + op + " Transpose",

@@ -52,7 +52,7 @@ float drawn_area(const std::vector<ImVec2>& points) {
   const auto no_text = [](double) { return std::string(); };
   ImGui::NewFrame();
   ImGui::Begin("window");
-  // The line is 4 wide, of which smoothed edges are one pixel.
+  // The line is 4 pixels wide, including one pixel of smoothed edges.
   ui::plot("plot", {400, 300}, {{"line", kColour, points, false, false, 4}}, 0, 300, no_text,
            no_text);
   const float area = area_of(*ImGui::GetWindowDrawList(), kColour);

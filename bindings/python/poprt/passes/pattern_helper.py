@@ -64,7 +64,7 @@ class PatternMatcher:
         self._edges.extend(zip(keys, keys[1:]))
 
     def next_pattern(self, graph: GraphProto) -> Optional[Mapping[str, Match]]:
-        """Returns the next match as key -> (node, index), or None if there are no more, after which the search
+        """Returns (node, index) of the next match by key, or None if there are no more, after which the search
         restarts. The graph may have changed since the last call."""
         search = _Search(graph, self._types, self._edges, self._keys)
         for found in search.places():

@@ -116,7 +116,7 @@ TEST(RecordedLayouts, TakeTheNodesThatTheyTook) {
         run(*graph, {sample.pass});
         left = ops_of(*graph);
       } catch (const Error&) {
-        continue;  // no graph any more
+        continue;  // the changed text is no valid graph
       }
       if (as_it_is.empty()) as_it_is = left;
       if (what == "as it is" || left != as_it_is)
