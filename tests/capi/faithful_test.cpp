@@ -198,7 +198,7 @@ TEST_F(FaithfulRunner, OptionsOfDevicesDoNotGoWithIt) {
 }
 
 // If the kept model has an operator without a faithful kernel, no runner is created.
-TEST_F(FaithfulRunner, RunFailsForAnOperatorWithoutAFaithfulKernel) {
+TEST_F(FaithfulRunner, RefusesAnOperatorWithoutAFaithfulKernel) {
   const std::string kept = onnx({{"Neg", {"x"}, "h"}, {"Nobody", {"h"}, "y"}}, {kX}, {kY});
   EXPECT_NE(open(identity(kX, kY), &kept, "faithful").find("Nobody"), std::string::npos);
 }
