@@ -43,7 +43,7 @@ struct Estimate {
   int64_t flops = 0;
   double host_seconds = 0;                // of the transfers of one batch, on the shared link
   double fill_seconds = 0;                // the time of the host to prepare the inputs of a batch
-  double wait_seconds = 0;                // of them, those for which the chip waits
+  double wait_seconds = 0;                // the part of fill_seconds for which the chip waits
   int64_t stream_bytes = 0;               // of the stream that needs most, with all its buffers
   int64_t stream_buffers = 1;             // of that stream
   double period_seconds = 0;              // from batch to batch in the steady state

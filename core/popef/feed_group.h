@@ -37,7 +37,7 @@ class FeedGroupWriter {
   // Writes one tensor of every feed, in the order of the feeds. Throws like write(), and SizeError
   // if the number of pointers differs.
   void writeStep(std::span<const void* const> tensors);
-  uint64_t writtenTensors(size_t index) const;  // complete ones
+  uint64_t writtenTensors(size_t index) const;  // the number of complete tensors
   // Throws SizeError if bytes of a feed are missing. A second call has no effect.
   void close();
   // Like BlobWriter::abandon().

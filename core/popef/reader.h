@@ -39,7 +39,7 @@ struct BlobInfo {
   uint64_t raw_bytes = 0;       // after decompression
   bool compressed = false;
   uint64_t head_bytes = 0;             // of header and descriptor
-  uint32_t descriptor_bytes = 0;       // the last part of them
+  uint32_t descriptor_bytes = 0;       // of the descriptor, the last part of head_bytes
   std::optional<Checksums> checksums;  // none in blobs of version 1.0 and of other tools
 };
 

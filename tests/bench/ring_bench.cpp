@@ -313,7 +313,7 @@ void compare(size_t capacity, size_t count) {
       {"round trip, streamed", round_trip<Streamed<T>, T>, round_trip<Boost<T>, T>, kTrips},
       {"round trip, visible at once", round_trip<Pushed<T>, T>, round_trip<Boost<T>, T>, kTrips},
   };
-  if (kBytes == 8)  // larger ones would be touched in part only
+  if (kBytes == 8)  // the producer would write only a part of larger elements
     pairs.push_back({"in place, 64 / one by one", in_place<T>, one_by_one<Boost<T>, T>, count});
   std::vector<double> flag;
   for (int round = 0; round < kRounds; round++) {

@@ -377,7 +377,7 @@ class Contract {
       if (l.output != to.output || l.input_axis >= map_.inputs[l.input].size()) continue;
       const InputAxis a{l.input, l.input_axis};
       if (l.output_axis == to.axis) {
-        if (map_.inputs[a.input][a.axis] == 1) continue;  // it has no order
+        if (map_.inputs[a.input][a.axis] == 1) continue;  // an axis of one element has no order
         if (carried(map_, a, to.output) != to.axis) return;
         from.push_back(a);
       }

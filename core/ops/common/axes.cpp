@@ -657,7 +657,7 @@ void expansion(AxesContext& ctx) {
   for (const ir::Node* n : graph->nodes()) {
     bool plain = true;
     ir::for_each_subgraph(*n, [&](const ir::Graph&) { plain = false; });
-    if (!plain) return;  // it may depend on anything
+    if (!plain) return;  // a node with subgraphs may depend on anything
     pass_through(ctx, *n, reached);
   }
   for (size_t k = 0; k < outputs.size(); k++) {

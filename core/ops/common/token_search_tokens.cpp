@@ -35,7 +35,7 @@ void TokenSearch::choose_tokens(Value* scores) {
 // Sets the scores of unlikely tokens to filter_value. With `custom`, these are the tokens after the
 // first ones whose probabilities together exceed top_p. Otherwise, these are the tokens whose
 // cumulative probability, starting at the least likely, is at most 1 - top_p, except the best
-// min_tokens_to_keep.
+// min_tokens_to_keep, which never include the least likely one.
 TokenSearch::Value* TokenSearch::filter_top(Value* scores) {
   const bool custom = node_.int_attr("custom", 0) != 0;
   const float top_p = node_.float_attr("top_p", 0);

@@ -122,7 +122,7 @@ constexpr int64_t kMostTests = int64_t{1} << 26;
 // The leaves of the trees, numbered in order within their tree.
 struct LeafOrder {
   std::vector<int32_t> count;  // of the leaves below each node
-  std::vector<int32_t> first;  // the first of them
+  std::vector<int32_t> first;  // the first leaf below each node
   std::vector<int32_t> depth;  // inner nodes on the longest path below each node
 
   explicit LeafOrder(const Trees& trees)

@@ -153,7 +153,7 @@ TEST(ThreadPool, WorkersThatSleepAreWokenForARun) {
   ThreadPool pool(2);
   for (int run = 0; run < 3; run++) {
     std::this_thread::sleep_for(
-        std::chrono::milliseconds(20));  // many times as long as they linger
+        std::chrono::milliseconds(20));  // many times as long as the workers linger
     pool.begin_run();
     EXPECT_TRUE(worker_joins(pool)) << "run " << run;
     EXPECT_TRUE(worker_joins(pool)) << "the second loop of run " << run;

@@ -352,7 +352,7 @@ TEST(CapnpMessage, CanonicalBytesOfLists) {
   auto& list = out.init_structs(0, 3);
   list[0].set<uint64_t>(0, 7);
   list[1].set_text(0, "a");
-  list[1].set<uint64_t>(8, 0);  // no second word: it is zero in all of them
+  list[1].set<uint64_t>(8, 0);  // the second word is left out, because it is zero in all structs
   const std::string texts[] = {"b", "12345678"};
   out.set_texts(1, texts);
   out.init_struct(2);

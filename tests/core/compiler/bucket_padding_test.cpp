@@ -337,7 +337,8 @@ TEST_P(PaddedNetworks, PaddedResultsEqualUnpaddedOnesOrSizesAreExact) {
   const auto note = nlohmann::json::parse(e.notes.at(kVariants));
   EXPECT_EQ(note.contains("exact"), n.way == Way::exact);
   for (const auto& [bucket, length] : {std::pair<size_t, int64_t>{0, 3}, {0, 5}, {1, 6}, {1, 8}}) {
-    if (n.way == Way::exact && length != 5 && length != 8) continue;  // runners refuse it
+    if (n.way == Way::exact && length != 5 && length != 8)
+      continue;  // runners refuse such requests
     SCOPED_TRACE(fmt::format("{} of shape {}", length, bucket));
     const Values feeds = inputs_at(*graph, length);
     const Values wanted = run_alone(n, feeds);

@@ -637,13 +637,13 @@ TEST(Generator, CallsBackForLogitsAndEnds) {
   destroyed.wait_for_more_than(0);
   EXPECT_EQ(s->finish(), Finish::error);
   EXPECT_EQ(last->finish(), Finish::error);
-  last->set_callback(destroyed.callback());  // it is not called
+  last->set_callback(destroyed.callback());  // this callback is not called
 }
 
 TEST(Generator, ACallbackCancelsButSetsNoCallback) {
   Generator generator(generation_model("genai", {64, 1, {8}}));
   SequenceOptions options;
-  options.wait_for_logits = true;  // it continues until it is cancelled
+  options.wait_for_logits = true;  // the sequence continues until it is cancelled
   const auto s = generator.submit(std::vector<int64_t>{1, 2}, options);
   std::promise<ErrorCode> refused;
   bool first = true;  // of the thread of the generator

@@ -113,7 +113,7 @@ TEST(Planner, TheSplitOfTheWorkedExample) {
   EXPECT_EQ(plan.work.field(), 96);
   EXPECT_EQ(plan.cost.compute, 4755);
   EXPECT_EQ(plan.cost.input_exchange, 1536 + 150);
-  EXPECT_EQ(plan.cost.weight_exchange, 507 + 150);  // a tile stores 19 bytes of them
+  EXPECT_EQ(plan.cost.weight_exchange, 507 + 150);  // a tile stores 19 bytes of the weights
   EXPECT_EQ(plan.cost.cast, 924 + 150);
   EXPECT_EQ(plan.cost.bound_bytes, 20480);
 }

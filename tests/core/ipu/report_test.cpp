@@ -205,7 +205,7 @@ TEST(Report, WarnsOfProgramsThatAreFasterThanAnyPublishedOne) {
   EXPECT_FALSE(warns());
   e.flops = kPeak;
   EXPECT_TRUE(warns());
-  e.program.ops.resize(20);  // a small program may reach it
+  e.program.ops.resize(20);  // a small program may reach this utilization
   EXPECT_FALSE(warns());
 }
 

@@ -283,7 +283,7 @@ TEST(OperatorFacts, MonotoneMeansThatResultsOnlyRiseOrOnlyFall) {
         try {
           y = run(s, s.inputs);
         } catch (const Error&) {
-          continue;  // it accepts only bool
+          continue;  // the operator accepts only bool
         }
         SCOPED_TRACE(std::string(op->name) + " input " + std::to_string(varied));
         EXPECT_TRUE(std::is_sorted(y.begin(), y.end()) || std::is_sorted(y.rbegin(), y.rend()));

@@ -105,7 +105,7 @@ TEST(Verify, ADamagedMetadataBlobHasAWrongChecksum) {
           Reader again;
           parse(again, damaged);
         });
-        if (found.empty()) continue;  // verify() finds it
+        if (found.empty()) continue;  // verify() finds the damage
         refused++;
         EXPECT_NE(found.find("is damaged: its payload has checksum 0x"), std::string::npos)
             << found;

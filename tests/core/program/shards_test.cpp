@@ -172,7 +172,7 @@ TEST(Shards, MemoryOfAnotherIsRefused) {
   p.main[0].ints[0] = 1;  // the first shard reads a transfer from the second one
   EXPECT_EQ(message_of_shards(p), "data_loss: shard 0 reaches memory of another");
   p = handed_on();
-  p.buffers[3].bytes = 40;  // half of it is after the area
+  p.buffers[3].bytes = 40;  // half: its last 8 bytes are after the place
   EXPECT_EQ(message_of_shards(p), "data_loss: shard 1 reaches memory of another");
   p = handed_on();
   p.main[0].ints[0] = 2;

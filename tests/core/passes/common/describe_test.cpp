@@ -79,7 +79,7 @@ TEST(Describe, LayersAreNamedByTheSharedResult) {
   EXPECT_EQ(results_after("%a = Cast(%q) {to = 1}\n%b = Mul(%a, %w)\n%c = Add(%b, %w)\n"
                           "%p = Cast(%c) {to = 1}\noutput %p"),
             "");
-  EXPECT_EQ(results_after("%p = Neg(%q)\noutput %p"), "");  // it computes something else
+  EXPECT_EQ(results_after("%p = Neg(%q)\noutput %p"), "");  // %p has another value
   EXPECT_EQ(results_after("output %q"), "");
   EXPECT_EQ(results_after("%x2 = Mul(%q, %w)\noutput %x2"), "");
   // An input of that name is not a computed value.

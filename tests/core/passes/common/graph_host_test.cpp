@@ -89,7 +89,7 @@ TEST_F(GraphHost, ListsAreFilledUpToTheirCapacity) {
   EXPECT_EQ(values(host_.graph_inputs, 5), "x on 2");
   EXPECT_EQ(values(host_.graph_inputs, 1), "x 2");
   EXPECT_EQ(values(host_.graph_outputs, 2), "c d 2");
-  EXPECT_EQ(readers("b", 5), "sum sum 2");  // twice: it reads it twice
+  EXPECT_EQ(readers("b", 5), "sum sum 2");  // node sum reads b twice
   EXPECT_EQ(readers("b", 1), "sum 2");
   EXPECT_EQ(readers("x", 1), "product 1");
   EXPECT_EQ(readers("c", 0), "2");  // both readers are in branches

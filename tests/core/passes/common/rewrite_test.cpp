@@ -134,7 +134,7 @@ TEST(Rewrite, AValueIsUsedByNodesOrAsAnOutput) {
   EXPECT_TRUE(passes::is_used(g->find("a")));
   EXPECT_TRUE(passes::is_used(g->find("b")));
   EXPECT_FALSE(passes::is_used(g->find("c")));
-  EXPECT_EQ(passes::sole_producer_of(g->find("a"), "Neg"), nullptr);  // two read it
+  EXPECT_EQ(passes::sole_producer_of(g->find("a"), "Neg"), nullptr);  // two nodes read a
   EXPECT_EQ(passes::sole_producer_of(g->find("b"), "Exp"), nullptr);  // an output
   EXPECT_EQ(passes::sole_producer_of(g->find("x"), "Neg"), nullptr);
 }
@@ -238,7 +238,7 @@ TEST(Rewrite, AReplacementTakesTheName) {
   passes::replace_node(add, passes::insert_node(add, "Cos", "", {g->find("b")})->output());
   EXPECT_EQ(g->outputs()[0]->name(), "c");
   EXPECT_EQ(g->outputs()[0]->producer()->op_type, "Cos");
-  passes::replace_node(*g->nodes()[2], g->find("b"));  // it is unused
+  passes::replace_node(*g->nodes()[2], g->find("b"));  // the node has no reader
   EXPECT_EQ(ops_of(*g), "Neg Sin Cos Abs");
 
   // An output that is put in the place of another value keeps its own name.

@@ -40,7 +40,7 @@ TEST(DeadlineWatch, WakesForAnEarlierDeadline) {
   const auto pool = RequestPool::make(1, 1);
   DeadlineWatch watch;
   watch.add(request_until(*pool, std::chrono::hours(1)));
-  std::this_thread::sleep_for(20ms);  // until it sleeps
+  std::this_thread::sleep_for(20ms);  // until the thread of the watch sleeps
   const auto soon = request_until(*pool, 1ms);
   watch.add(soon);
   EXPECT_TRUE(eventually([&] { return soon->done(); }));
@@ -84,7 +84,7 @@ TEST(DeadlineWatch, ForgetsRequestsThatAreDoneLongBeforeTheirTime) {
     watch.add(r);
     r->cancel();
   }
-  EXPECT_LE(seen.size(), 200u);  // they are used again
+  EXPECT_LE(seen.size(), 200u);  // requests are used again
 }
 
 // 0 if the kernel does not report it.
@@ -133,7 +133,7 @@ TEST(DeadlineWatch, NotifiesCloseDeadlinesTogether) {
   EXPECT_STREQ(notified.thread, "poprt-limits");
   EXPECT_LE(notified.sleeps, 200);  // 80 naps of 500 us; one for each would be 2000
   if (const uint64_t usual = slice_of_this_thread()) {
-    EXPECT_LT(notified.slice, usual);  // it may interrupt threads that compute
+    EXPECT_LT(notified.slice, usual);  // the thread may interrupt others that compute
   }
 }
 

@@ -303,7 +303,7 @@ struct Timed {
   // Waits until the runner has processed everything and waits for a point in time.
   void settle(bool timed) {
     if (!timed) return std::this_thread::sleep_for(20ms);
-    for (int i = 0; i < 3; i++) {  // it may be about to wake
+    for (int i = 0; i < 3; i++) {  // the runner may be about to wake
       EXPECT_TRUE(eventually([&] { return clock.waiting() == 1; }));
       std::this_thread::sleep_for(5ms);
     }

@@ -508,7 +508,7 @@ TEST(RequestTimeout, OpenBatchesAreWatched) {
   Rows k(1);
   Calls calls;
   runner.execute_async(k.in, k.out, {Calls::call, &calls}, {1ms});
-  EXPECT_TRUE(eventually([&] { return calls.n == 1; }));  // no thread waits for it
+  EXPECT_TRUE(eventually([&] { return calls.n == 1; }));  // no thread waits for the request
   EXPECT_EQ(calls.code, static_cast<int>(ErrorCode::deadline_exceeded));
 }
 

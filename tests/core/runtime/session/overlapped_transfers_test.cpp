@@ -319,7 +319,7 @@ TEST(OverlappedTransfers, InputsStayInStepAfterAStop) {
           static_cast<const float*>(in[0])[i] + 10 * static_cast<const float*>(in[1])[i];
   };
   for (const size_t whole : {0, 1})         // transfers before the stop
-    for (const size_t parts : {1, 2, 3}) {  // elements of two numbers of input a after them
+    for (const size_t parts : {1, 2, 3}) {  // then elements of input a with two numbers each
       SCOPED_TRACE(fmt::format("{} whole, {} parts", whole, parts));
       Session session(of_two_inputs(kBatches), session_on(std::make_shared<FunctionDevice>(add)));
       QueueManager& queues = session.create_queue_manager(64);

@@ -353,7 +353,7 @@ TEST_F(TelemetryTest, HostileSegmentsAreRefusedOrRead) {
   write(newer);
   EXPECT_EQ(code_of(path), ErrorCode::failed_precondition);
   std::string odd = original;
-  odd[sizeof(telemetry::Header)] = 1;  // died while it counted
+  odd[sizeof(telemetry::Header)] = 1;  // the process died while it counted
   write(odd);
   EXPECT_FALSE(read_segment(path).consistent);
   // A path that is no file does not block and is not followed.
