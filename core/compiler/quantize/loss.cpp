@@ -49,11 +49,11 @@ double divergence(const Sums& s, std::span<const float> was, std::span<const flo
   const double least = s.most * 0x1p-40;
   double sum = 0;
   for (size_t i = 0; i < was.size(); i++) {
-    const double p = std::fabs(static_cast<double>(was[i])) / s.was_weight;
-    const double q = std::max(std::fabs(static_cast<double>(is[i])), least) / s.is_weight;
+    const double p = std::fabs(static_cast<double>(was[i]));
+    const double q = std::max(std::fabs(static_cast<double>(is[i])), least);
     if (p > 0) sum += p * std::log(p / q);
   }
-  return std::max(sum, 0.0);
+  return std::max((sum - s.was_weight + s.is_weight) / s.was_weight, 0.0);
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ double loss_of(Loss loss, std::span<const float> was, std::span<const float> is)
     case Loss::kld: return divergence(s, was, is);
     case Loss::cos_dist:
       if (s.was == 0 || s.is == 0) return s.was == s.is ? 0 : 1;
-      return std::max(0.0, 1 - s.product / std::sqrt(s.was * s.is));
+      return std::max(0.0, 1 - 2 * s.product / (s.was + s.is));
     case Loss::mse:
     case Loss::gptq:
     case Loss::minmax:

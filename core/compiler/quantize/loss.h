@@ -19,10 +19,12 @@ std::string_view loss_name(Loss loss);
 //   mse       mean of (is - was)^2
 //   mae       mean of |is - was|
 //   snr       sum of (is - was)^2 over sum of was^2
-//   kld       sum of p log(p / q), where p and q are |was| and |is|, each divided by its sum: the
-//             change of the distribution of magnitudes. An element that became 0 counts as 2^-40 of
-//             the largest.
-//   cos_dist  1 - cosine of the angle between them
+//   kld       sum of p log(p / q) - p + q over the sum of p, where p and q are |was| and |is|: the
+//             Kullback-Leibler divergence of measures, which also grows if all magnitudes shrink.
+//             In the logarithm, an element that became 0 counts as 2^-40 of the largest.
+//   cos_dist  1 - 2 was.is / (was.was + is.is) with products of vectors: 1 - cosine of the angle
+//             between them if their lengths are equal. The cosine alone would be 1 for a format
+//             that cuts all values off, if their magnitudes are equal.
 double loss_of(Loss loss, std::span<const float> was, std::span<const float> is);
 
 // Mean, variance, skewness and excess kurtosis.

@@ -56,6 +56,19 @@ TEST(FormatSearch, FindsTheResultOfBruteForce) {
   }
 }
 
+// Signs, and numbers that are almost equal, as after pooling: no loss chooses a format that cuts
+// all of them off.
+TEST(FormatSearch, KeepsMagnitudesThatAreAlmostEqual) {
+  std::vector<float> signs = random_values(1, 1, 200), pooled = random_values(2, 0.02f, 200);
+  for (float& v : signs) v = std::copysign(0.4f, v);
+  for (float& v : pooled) v += 3;
+  for (const Loss loss : {Loss::mse, Loss::mae, Loss::snr, Loss::kld, Loss::cos_dist})
+    for (const auto& values : {signs, pooled}) {
+      const auto is = rounded(values, search_format(values, loss).chosen().format);
+      EXPECT_LT(loss_of(Loss::snr, values, is), 0.005) << loss_name(loss) << " " << values[0];
+    }
+}
+
 TEST(FormatSearch, RoundsAsTheFormatsAreDefined) {
   const std::vector<float> values = random_values(9, 3, 500);
   for (const DType dtype : {DType::f8_143, DType::f8_152})

@@ -22,10 +22,10 @@ TEST(Loss, OfTwoNumbersMatchesTheFormulas) {
   EXPECT_DOUBLE_EQ(loss_of(Loss::mse, was, is), 2);
   EXPECT_DOUBLE_EQ(loss_of(Loss::mae, was, is), 1);
   EXPECT_DOUBLE_EQ(loss_of(Loss::snr, was, is), 4.0 / 25);
-  EXPECT_NEAR(loss_of(Loss::cos_dist, was, is), 1 - 17 / (5 * std::sqrt(13.0)), 1e-12);
-  const double p = 3.0 / 7, q = 3.0 / 5;
-  EXPECT_NEAR(loss_of(Loss::kld, was, is),
-              p * std::log(p / q) + (1 - p) * std::log((1 - p) / (1 - q)), 1e-12);
+  EXPECT_NEAR(loss_of(Loss::cos_dist, was, is), 1 - 2.0 * 17 / (25 + 13), 1e-12);
+  const std::vector<float> turned = {4, 3};
+  EXPECT_NEAR(loss_of(Loss::cos_dist, was, turned), 1, 1e-12) << "a right angle";
+  EXPECT_NEAR(loss_of(Loss::kld, was, is), (4 * std::log(4.0 / 2) - 7 + 5) / 7, 1e-12);
 }
 
 TEST(Loss, OfEqualTensorsIsZero) {
@@ -40,6 +40,13 @@ TEST(Loss, OfEqualTensorsIsZero) {
     for (float& v : less) v = std::round(v * 4) / 4;
     EXPECT_GT(loss_of(loss, values, less), 1e-4) << loss_name(loss);
   }
+}
+
+// A loss that only compares proportions would be 0.
+TEST(Loss, SeesThatAllMagnitudesShrink) {
+  const std::vector<float> was = {3, -3, 3}, is = {1, -1, 1};
+  for (const Loss loss : {Loss::mse, Loss::mae, Loss::snr, Loss::kld, Loss::cos_dist})
+    EXPECT_GT(loss_of(loss, was, is), 0.3) << loss_name(loss);
 }
 
 TEST(Loss, OfValuesThatBecameZeroIsLarge) {
@@ -64,9 +71,10 @@ TEST(Loss, OfZerosThatBecameNonzeroIsLarge) {
 TEST(Loss, TreatsValuesThatBecameZeroAsTiny) {
   const std::vector<float> was = {1, 3}, is = {0, 4};
   EXPECT_NEAR(loss_of(Loss::kld, was, is),
-              0.25 * std::log(0.25 / std::ldexp(1.0, -40)) + 0.75 * std::log(0.75), 1e-9);
+              (std::log(1 / std::ldexp(4.0, -40)) + 3 * std::log(3.0 / 4)) / 4, 1e-9);
   EXPECT_DOUBLE_EQ(loss_of(Loss::cos_dist, std::vector<float>{1, 0}, std::vector<float>{0, 2}), 1);
-  EXPECT_DOUBLE_EQ(loss_of(Loss::cos_dist, std::vector<float>{1, 0}, std::vector<float>{-2, 0}), 2);
+  EXPECT_DOUBLE_EQ(loss_of(Loss::cos_dist, std::vector<float>{1, 0}, std::vector<float>{-2, 0}),
+                   1.8);
 }
 
 TEST(Moments, OfEqualNumbersHaveNoSkewness) {

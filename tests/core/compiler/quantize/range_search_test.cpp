@@ -85,6 +85,21 @@ TEST(RangeSearch, ALossFindsTheBestOfItsRanges) {
   }
 }
 
+// Signs, and numbers that are almost equal: no loss chooses a range that cuts all of them off.
+TEST(RangeSearch, KeepsMagnitudesThatAreAlmostEqual) {
+  std::mt19937 rng(6);
+  std::normal_distribution<float> normal(0, 0.02f);
+  std::vector<float> signs(500), pooled(500);
+  for (float& v : signs) v = std::copysign(0.4f, normal(rng));
+  for (float& v : pooled) v = 3 + normal(rng);
+  for (const Loss loss :
+       {Loss::mse, Loss::mae, Loss::snr, Loss::kld, Loss::cos_dist, Loss::entropy})
+    for (const auto& values : {signs, pooled}) {
+      const auto is = rounded(values, search_range(recorded(values), loss, 0).chosen().format);
+      EXPECT_LT(loss_of(Loss::snr, values, is), 1e-4) << loss_name(loss) << " " << values[0];
+    }
+}
+
 // Few outliers are not worth the resolution of all other values; values that fill their range are.
 TEST(RangeSearch, EntropyAndErrorLeaveOutOutliersOnly) {
   std::mt19937 rng(4);
