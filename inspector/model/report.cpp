@@ -404,6 +404,27 @@ Table variants_table(const TelemetryHistory& history) {
   return t;
 }
 
+Table generators_table(const TelemetryHistory& history) {
+  Table t{"generators",
+          {"model", "replica", "pid", "alive", "slots", "busy", "waiting", "submitted", "ended",
+           "prompt_tokens", "reused_tokens", "decode_tokens", "decode_steps",
+           "prompt_tokens_per_second", "decode_tokens_per_second", "used_places", "places",
+           "cache_bytes"},
+          {}};
+  for (const TelemetrySeries& s : history.series()) {
+    if (s.samples.empty() || !s.samples.back().generator) continue;
+    const TelemetrySample& last = s.samples.back();
+    const runtime::GeneratorSnapshot& g = *last.generator;
+    t.rows.push_back({s.name, int64_t{s.replica}, whole(s.pid), s.alive, whole(g.slots),
+                      whole(g.busy), whole(g.waiting), whole(g.submitted), whole(g.ended),
+                      whole(g.prompt_tokens), whole(g.reused_tokens), whole(g.decode_tokens),
+                      whole(g.decode_steps), last.prompt_tokens_per_second,
+                      last.decode_tokens_per_second, whole(g.used), whole(g.places()),
+                      whole(g.cache_bytes)});
+  }
+  return t;
+}
+
 }  // namespace
 
 std::vector<Table> queues_tables(const TelemetryHistory& history) {
@@ -427,6 +448,8 @@ std::vector<Table> queues_tables(const TelemetryHistory& history) {
   std::vector<Table> tables = {std::move(t)};
   if (Table variants = variants_table(history); !variants.rows.empty())
     tables.push_back(std::move(variants));
+  if (Table generators = generators_table(history); !generators.rows.empty())
+    tables.push_back(std::move(generators));
   return tables;
 }
 

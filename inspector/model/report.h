@@ -45,7 +45,7 @@ std::vector<std::string> views_of(const Document& document);
 std::vector<Table> report(const Document& document, std::string_view view,
                           const ReportOptions& options, const Compilation* compilation);
 Table diff_table(const DocumentDiff& diff);
-// The queues, and how often each of several models or shapes ran.
+// The queues, how often each of several models or shapes ran, and generators of texts.
 std::vector<Table> queues_tables(const TelemetryHistory& history);
 Table statistics_table(const std::string& name, const Tensor& tensor);
 

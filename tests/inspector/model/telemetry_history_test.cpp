@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "base/error.h"
 #include "model/report.h"
@@ -80,6 +81,59 @@ TEST(TelemetryHistory, AGeneratorHasTokensPerSecond) {
   EXPECT_EQ(now.generator->used_part(), 0.25);
   EXPECT_EQ(h.series()[0].samples.front().decode_tokens_per_second, 0);
   EXPECT_FALSE(TelemetrySample().generator);
+}
+
+TEST(TelemetryHistory, TheTablesHaveEachNumberOfAGenerator) {
+  TelemetryHistory h;
+  TelemetrySnapshot s = generator_snapshot(2);
+  s.generator->submitted = 9;
+  s.generator->ended = 7;
+  s.generator->reused_tokens = 11;
+  s.generator->decode_steps = 40;
+  h.add(100, {generator_snapshot(1)});
+  h.add(101, {s});
+  const auto tables = queues_tables(h);
+  ASSERT_EQ(tables.back().name, "generators");
+  std::map<std::string, double> row;
+  for (size_t i = 4; i < tables.back().columns.size(); i++) {
+    const Cell& cell = tables.back().rows.at(0)[i];
+    const auto* number = std::get_if<double>(&cell);
+    row[tables.back().columns[i]] = number ? *number : static_cast<double>(std::get<int64_t>(cell));
+  }
+  EXPECT_EQ(row, (std::map<std::string, double>{{"slots", 4},
+                                                {"busy", 3},
+                                                {"waiting", 2},
+                                                {"submitted", 9},
+                                                {"ended", 7},
+                                                {"prompt_tokens", 400},
+                                                {"reused_tokens", 11},
+                                                {"decode_tokens", 100},
+                                                {"decode_steps", 40},
+                                                {"prompt_tokens_per_second", 200},
+                                                {"decode_tokens_per_second", 50},
+                                                {"used_places", 64},
+                                                {"places", 256},
+                                                {"cache_bytes", 8192}}));
+  TelemetryHistory none;
+  none.add(100, {snapshot(1, 5)});
+  for (const Table& t : queues_tables(none)) EXPECT_NE(t.name, "generators");
+}
+
+TEST_F(TelemetryRecording, HasEachNumberOfAGenerator) {
+  const auto path = folder / "a.telemetry";
+  TelemetrySnapshot s = generator_snapshot(2);
+  runtime::GeneratorSnapshot& g = *s.generator;
+  uint64_t next = 101;
+  for (uint64_t* field : {&g.submitted, &g.ended, &g.prompt_tokens, &g.reused_tokens, &g.prompt_ns,
+                          &g.decode_tokens, &g.decode_steps, &g.decode_ns})
+    *field = next++;
+  std::ofstream(path) << kRecordingHead << "\n" << recording_line(100, {s}) << "\n";
+  const auto series = read_recording(path).series();
+  const runtime::GeneratorSnapshot& now = *series[0].samples.back().generator;
+  uint64_t expected = 101;
+  for (const uint64_t field : {now.submitted, now.ended, now.prompt_tokens, now.reused_tokens,
+                               now.prompt_ns, now.decode_tokens, now.decode_steps, now.decode_ns})
+    EXPECT_EQ(field, expected++);
 }
 
 TEST_F(TelemetryRecording, HasTheStateOfGenerators) {
