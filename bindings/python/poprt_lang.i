@@ -6,6 +6,11 @@
 #include "poprt_runner_options.h"
 #include "poprt_session.h"
 #include "poprt_source.h"
+
+#undef SWIG_PYTHON_THREAD_BEGIN_ALLOW
+#undef SWIG_PYTHON_THREAD_END_ALLOW
+#define SWIG_PYTHON_THREAD_BEGIN_ALLOW poprt_python::ReleasedGil _swig_thread_allow
+#define SWIG_PYTHON_THREAD_END_ALLOW _swig_thread_allow.end()
 %}
 
 // The C ABI throws nothing, but the code around it allocates memory.

@@ -3,6 +3,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <cxxabi.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -22,6 +23,35 @@
 #include "poprt_shim.h"
 
 namespace poprt_python {
+
+// Calls a function that takes the GIL. When the interpreter exits, CPython before 3.14 ends a
+// daemon thread that takes the GIL by pthread_exit(). Its unwinding aborts the process at a `catch
+// (...)`, which the library has at the borders of callbacks, and at a destructor that takes the GIL
+// again, as that of SWIG does. Such a thread waits for the end of the process instead, as in
+// CPython 3.14.
+template <class F>
+auto outlasting_exit(F&& f) {
+  try {
+    return f();
+  } catch (const abi::__forced_unwind&) {
+    for (;;) ::pause();
+  }
+}
+
+// Releases the GIL until end() or the destructor.
+class ReleasedGil {
+ public:
+  ReleasedGil() : state_(PyEval_SaveThread()) {}
+  ~ReleasedGil() { end(); }
+  ReleasedGil(const ReleasedGil&) = delete;
+  ReleasedGil& operator=(const ReleasedGil&) = delete;
+  void end() noexcept {
+    if (state_) outlasting_exit([&] { PyEval_RestoreThread(std::exchange(state_, nullptr)); });
+  }
+
+ private:
+  PyThreadState* state_;
+};
 
 // The exception class of each code, set by poprt.errors and never freed.
 inline PyObject* exceptions = nullptr;
@@ -732,23 +762,34 @@ inline void keep_error() {
   progress_error = value;
 }
 
+// Calls a function with the GIL on a thread that called the library.
+template <class F>
+auto with_gil(F&& f) {
+  return outlasting_exit([&] {
+    const PyGILState_STATE state = PyGILState_Ensure();
+    const auto result = f();
+    PyGILState_Release(state);
+    return result;
+  });
+}
+
 // Calls the callable at `user_data` with the completed fraction.
 inline void on_progress(double done, const char* what, void* user_data) {
   static_cast<void>(what);
-  const PyGILState_STATE state = PyGILState_Ensure();
-  if (!progress_error) {
+  with_gil([&] {
+    if (progress_error) return false;
     PyObject* result = PyObject_CallFunction(static_cast<PyObject*>(user_data), "d", done);
     if (!result) keep_error();
     Py_XDECREF(result);
-  }
-  PyGILState_Release(state);
+    return true;
+  });
 }
 
 // Calls the same callable with the report of a pass.
 inline void on_pass(const char* pass, int64_t rewrites, double milliseconds, int64_t nodes_before,
                     int64_t nodes_after, void* user_data) {
-  const PyGILState_STATE state = PyGILState_Ensure();
-  if (!progress_error) {
+  with_gil([&] {
+    if (progress_error) return false;
     PyObject* name = name_of(pass);  // a name from a plug-in may not be UTF-8
     PyObject* result = name
                            ? PyObject_CallFunction(static_cast<PyObject*>(user_data), "OLdLL", name,
@@ -759,8 +800,8 @@ inline void on_pass(const char* pass, int64_t rewrites, double milliseconds, int
     Py_XDECREF(name);
     if (!result) keep_error();
     Py_XDECREF(result);
-  }
-  PyGILState_Release(state);
+    return true;
+  });
 }
 
 // Ends a compilation whose callback has raised, or after Ctrl-C. Checks signals only occasionally,
@@ -773,25 +814,26 @@ inline int32_t on_stop(void* user_data) {
   if (progress_error) return 1;
   const clock::time_point now = clock::now();
   if (now - last < kBetween) return 0;
-  const PyGILState_STATE state = PyGILState_Ensure();
-  if (PyErr_CheckSignals() != 0) keep_error();
-  PyGILState_Release(state);
+  with_gil([] {
+    if (PyErr_CheckSignals() != 0) keep_error();
+    return true;
+  });
   last = clock::now();
   return progress_error ? 1 : 0;
 }
 
 // Passes bytes to the `write` of the object at `user_data`.
 inline int32_t on_write(const void* data, size_t size, void* user_data) {
-  const PyGILState_STATE state = PyGILState_Ensure();
-  PyObject* result =
-      progress_error
-          ? nullptr
-          : PyObject_CallMethod(static_cast<PyObject*>(user_data), "write", "y#",
-                                static_cast<const char*>(data), static_cast<Py_ssize_t>(size));
-  if (!result && !progress_error) keep_error();
-  Py_XDECREF(result);
-  PyGILState_Release(state);
-  return result ? 0 : 1;
+  return with_gil([&] {
+    PyObject* result =
+        progress_error
+            ? nullptr
+            : PyObject_CallMethod(static_cast<PyObject*>(user_data), "write", "y#",
+                                  static_cast<const char*>(data), static_cast<Py_ssize_t>(size));
+    if (!result && !progress_error) keep_error();
+    Py_XDECREF(result);
+    return result ? 0 : 1;
+  });
 }
 
 }  // namespace poprt_python

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -471,6 +472,26 @@ class Generators(unittest.TestCase):
                                       max_new_tokens=len(t["tokens"]), ignore_stop=1) for t in texts]
                 for text, sequence in zip(texts, running):
                     self.assertEqual(list(sequence), text["tokens"], kind)
+
+
+class Exit(unittest.TestCase):
+    """CPython before 3.14 ends a daemon thread that takes the GIL while the interpreter exits."""
+
+    CALLS = {
+        "a text": "g = poprt.Generator(FOLDER, threads=1); f = lambda: list(g.generate([1, 2], max_new_tokens=2))",
+        "statistics": "r = poprt.Runner(MODEL); f = lambda: r.statistics()",
+        "a compilation": "f = lambda: poprt.Compiler.compile(MODEL, None, poprt.CompilerOptions(batch_size=2))",
+    }
+
+    def test_daemon_threads_may_be_in_any_call(self):
+        for name, call in self.CALLS.items():
+            script = f"import poprt, threading, time\nMODEL, FOLDER = {AFFINE!r}, {os.path.join(FOLDER, 'genai')!r}\n{call}\n" \
+                     "def loop():\n    while True: f()\nf()\n" \
+                     "for _ in range(3): threading.Thread(target=loop, daemon=True).start()\ntime.sleep(0.05)\nprint('end')\n"
+            for _ in range(3):
+                with self.subTest(name):
+                    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+                    self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "end\n", ""))
 
 
 if __name__ == "__main__":
