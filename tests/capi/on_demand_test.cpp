@@ -242,6 +242,34 @@ TEST_F(OnDemand, AReproducibleModelRefusesAnotherPrecision) {
             "is bf16");
 }
 
+// The compiler records them under their own names, which a caller cannot give.
+TEST_F(OnDemand, EntriesOfCompilerOptionsApplyToShapesOfBytes) {
+  poprt_compile_options o = options();
+  const poprt_option entries{"compiler_options",
+                             "num_ipus=2\nvirtual_graph_mode=auto\npartials_type=float"};
+  o.options = &entries;
+  o.option_count = 1;
+  o.shapes = "on_demand";
+  poprt_compiler* compiler = nullptr;
+  ASSERT_EQ(message_for(poprt_compiler_create(&o, &compiler)), "ok");
+  const std::unique_ptr<poprt_compiler, void (*)(poprt_compiler*)> owner(compiler,
+                                                                         poprt_compiler_free);
+  poprt_executable* made = nullptr;
+  ASSERT_EQ(message_for(poprt_compiler_compile_bytes(compiler, kProduct.data(), kProduct.size(),
+                                                     nullptr, &made)),
+            "ok");
+  const Executable executable(made, poprt_executable_free);
+  std::mt19937 random(5);
+  for (const char* precision : {"", "f32"}) {
+    const Runner runner = runner_of(executable, 0, precision);
+    for (const Shape& shape : {Shape{2, 3}, Shape{5, 4}}) {
+      std::vector<float> values = random_values(shape, random);
+      const std::string wanted = run(fixed_runner(kProduct, "x", shape).get(), shape, values);
+      EXPECT_EQ(run(runner.get(), shape, values), wanted);
+    }
+  }
+}
+
 // If wrong options were accepted, a server would start, and each of its requests would fail.
 TEST_F(OnDemand, WrongOptionsOfARunnerAreRefusedBeforeTheFirstRequest) {
   const Executable executable = load(DIGITS);

@@ -639,6 +639,16 @@ std::unique_ptr<poprt_executable> compile_on_demand(std::unique_ptr<poprt_compil
   return made;
 }
 
+// A copy of a compiler for shapes that are compiled after the call. Its options were checked when
+// the compiler was created, and compiler_with() does not accept the names that they have now.
+std::unique_ptr<poprt_compiler> copy_of(const poprt_compiler& compiler) {
+  auto made = std::make_unique<poprt_compiler>(compiler.options);
+  made->check_models = compiler.check_models;
+  made->compare_layers = compiler.compare_layers;
+  made->converted = compiler.converted.load();
+  return made;
+}
+
 // Opens a PopEF file as it is, with a warning about options that only a compilation uses.
 std::unique_ptr<poprt_executable> open_compiled(const std::string& path,
                                                 poprt_compile_options options) {
@@ -727,7 +737,7 @@ poprt_error* poprt_compiler_compile_file(const poprt_compiler* compiler, const c
     auto& out = capi::required(out_executable, "out_executable");
     const std::string name = runtime::executable_name(onnx_path);
     if (compiles_on_demand(c, false)) {
-      out = compile_on_demand(capi::compiler_with(c.options), {onnx_path, {}, {}, name}).release();
+      out = compile_on_demand(copy_of(c), {onnx_path, {}, {}, name}).release();
       return;
     }
     out = new poprt_executable{compile(c, {onnx_path, nullptr, 0, nullptr}, name)};
@@ -745,7 +755,7 @@ poprt_error* poprt_compiler_compile_bytes(const poprt_compiler* compiler, const 
       capi::ShapeCompiler::Source source{
           {}, std::string(static_cast<const char*>(data), size), {}, "model"};
       if (folder) source.folder = folder;
-      out = compile_on_demand(capi::compiler_with(c.options), std::move(source)).release();
+      out = compile_on_demand(copy_of(c), std::move(source)).release();
       return;
     }
     out = new poprt_executable{compile(c, {nullptr, data, size, folder}, "model")};

@@ -65,6 +65,19 @@ std::string similar_to(const std::string& name) {
 
 }  // namespace
 
+void check_precisions(std::string_view precision, std::string_view execution, bool reproducible) {
+  if (precision == "bf16" && !execution.empty() && execution != "bf16" && execution != "auto")
+    fail(ErrorCode::invalid_argument,
+         "`precision` bf16 computes products in bf16, and `execution_precision` is {}", execution);
+  if (!reproducible) return;
+  const auto refuse = [](std::string_view name, std::string_view value) {
+    fail(ErrorCode::invalid_argument, "`reproducible` computes products in f32, and `{}` is {}",
+         name, value);
+  };
+  if (!execution.empty() && execution != "f32") refuse("execution_precision", execution);
+  if (precision == "bf16") refuse("precision", precision);
+}
+
 NamedOptions::NamedOptions(poprt_compile_options& o) {
   read(o);
   check_together(o);
@@ -131,18 +144,9 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
     fail(ErrorCode::invalid_argument,
          "`calibration_loss_type` {} goes with `precision` int8, not with {}", loss->second,
          chosen.empty() ? "none" : chosen);
-  if (const auto execution = values_.find("execution_precision");
-      chosen == "bf16" && execution != values_.end() && execution->second != "bf16" &&
-      execution->second != "auto")
-    fail(ErrorCode::invalid_argument,
-         "`precision` bf16 computes products in bf16, and `execution_precision` is {}",
-         execution->second);
-  if (has("reproducible"))
-    for (const auto& [name, value] : values_)
-      if ((name == "precision" && value == "bf16") ||
-          (name == "execution_precision" && value != "f32"))
-        fail(ErrorCode::invalid_argument, "`reproducible` computes products in f32, and `{}` is {}",
-             name, value);
+  const auto execution = values_.find("execution_precision");
+  check_precisions(chosen, execution == values_.end() ? "" : execution->second,
+                   has("reproducible"));
   for (const char* compared : {"check", "precision_compare"})
     if (has("eightbitsio") && has(compared))
       fail(ErrorCode::invalid_argument,

@@ -12,6 +12,10 @@
 
 namespace poprt::capi {
 
+// Checks options `precision` and `execution_precision`, which are empty if they are not given, with
+// each other and with `reproducible`. Throws invalid_argument if they exclude each other.
+void check_precisions(std::string_view precision, std::string_view execution, bool reproducible);
+
 class NamedOptions {
  public:
   // Moves options by name from o.options to the fields of `o`, which then point into this object.

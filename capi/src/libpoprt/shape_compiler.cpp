@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "codecs/sha256.h"
 #include "compile_cache.h"
+#include "named_options.h"
 #include "option_lists.h"
 #include "program/shared_weights.h"
 #include "runtime/queue/payload_buffer.h"
@@ -91,17 +92,23 @@ std::string ShapeCompiler::hash() const {
 
 std::shared_ptr<ShapeCompiler> ShapeCompiler::with_execution_precision(
     const char* precision) const {
-  constexpr std::string_view kName = "execution_precision";
+  constexpr const char* kName = "execution_precision";
   poprt_compile_options o = options_->options;
+  const auto given = [&](const char* name) -> std::string_view {
+    const char* const value = named_option(o, name);
+    return value ? value : std::string_view();
+  };
+  check_precisions(given("precision"), precision, !given("reproducible").empty());
   std::vector<poprt_option> named(o.options, o.options + o.option_count);
-  std::erase_if(named, [&](const poprt_option& option) { return option.name == kName; });
-  named.push_back({kName.data(), precision});
+  std::erase_if(named,
+                [](const poprt_option& option) { return std::string_view(option.name) == kName; });
+  named.push_back({kName, precision});
   o.options = named.data();
   o.option_count = named.size();
   o.progress = nullptr;
   o.after_pass = nullptr;
   o.stop = nullptr;
-  return std::make_shared<ShapeCompiler>(compiler_with(o), source_, cache_);
+  return std::make_shared<ShapeCompiler>(std::make_unique<poprt_compiler>(o), source_, cache_);
 }
 
 // Reads the model. Returns whether the options fix every size.

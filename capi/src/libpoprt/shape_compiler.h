@@ -18,7 +18,8 @@
 
 namespace poprt::capi {
 
-// Creates a compiler with options that are checked. Throws invalid_argument and unimplemented.
+// Creates a compiler with options of a caller, which are checked. Throws invalid_argument and
+// unimplemented.
 std::unique_ptr<poprt_compiler> compiler_with(const poprt_compile_options& options);
 
 // The executables of one model. The first one that is compiled contains the weights; the others

@@ -167,7 +167,7 @@ void take_precision(const poprt_compile_options& o, const poprt_library_source& 
   calibration->layers_to_keep = keep;
   if (precision == "int8") take_bytes(named, to, *calibration);
   calibration->load = load_on_device;
-  calibration->result = cached_calibration(o, source);
+  if (source.path || source.data) calibration->result = cached_calibration(o, source);
   to.calibration = calibration;
 }
 

@@ -6,6 +6,7 @@
 #include "compiler/driver.h"
 #include "compiler/onnx_metadata.h"
 #include "compiler/open_shapes.h"
+#include "compiler/quantize/calibrate.h"
 #include "driver_options.h"
 #include "option_lists.h"
 #include "passes.h"
@@ -23,7 +24,37 @@ struct ImportedModel {
   std::unique_ptr<ir::Graph> graph;
   std::string note;  // the open shapes, or empty
   program::WeightTable weights;
+  // All shapes have the formats of one calibration.
+  const std::shared_ptr<compiler::CalibrationResult> calibration =
+      std::make_shared<compiler::CalibrationResult>();
 };
+
+// Calibrates the model at the shape of its data, which the shape of a request need not fit, unless
+// it is calibrated already. The options then have the result.
+void calibrate(ImportedModel& opened, compiler::DriverOptions& options) {
+  if (!options.calibration) return;
+  const auto own = std::make_shared<compiler::Calibration>(*options.calibration);
+  own->result = opened.calibration;
+  options.calibration = own;
+  compiler::DriverOptions at_data = options;
+  for (compiler::ShapeSet& set : at_data.shapes)
+    for (const ir::Value* input : opened.graph->inputs()) {
+      const auto given = set.find(input->name());
+      const auto data = own->data.find(input->name());
+      if (given == set.end() || data == own->data.end()) continue;
+      Shape& shape = given->second;
+      const Shape &declared = input->shape(), &samples = data->second.shape();
+      if (declared.size() != shape.size() || samples.size() != shape.size()) continue;
+      for (size_t i = 0; i < shape.size(); i++)
+        if (declared[i] < 0 && (i > 0 || samples[i] < shape[i])) shape[i] = samples[i];
+    }
+  const bool known = [&] {
+    const std::lock_guard lock(opened.calibration->mutex);
+    return opened.calibration->parameters.has_value();
+  }();
+  if (!known && at_data.shapes != options.shapes)
+    static_cast<void>(compiler::compile_model(opened.graph->clone(), at_data));
+}
 
 // Maps the driver's progress to a part of the progress of the call.
 void report_compilation(const poprt_compile_options& o, compiler::DriverOptions& to) {
@@ -78,6 +109,7 @@ void compile_open_model(void* model, const poprt_compile_options* o, int first,
     compiler::DriverOptions options = make_options(*o, source);
     options.padding = paddings(*o);
     report_compilation(*o, options);
+    calibrate(opened, options);
     compiler::Executable e = compiler::compile_model(opened.graph->clone(), options);
     if (first) {
       opened.weights.assign(e.program, e.weights);

@@ -64,5 +64,38 @@ class Calibration(unittest.TestCase):
                         self.assertLess(accuracy(given[DEFAULTS[0]]), wanted - 0.2)
 
 
+class AnyShape(unittest.TestCase):
+    """Models whose shapes are compiled when their first request arrives. The data may have a shape that no request has."""
+
+    def test_all_shapes_have_the_formats_of_one_calibration(self):
+        rng = np.random.default_rng(3)
+        make = onnx.helper
+        nodes = [make.make_node("Conv", ["x", "k"], ["c"], pads=[1] * 4), make.make_node("Relu", ["c"], ["r"]),
+                 make.make_node("GlobalAveragePool", ["r"], ["g"]), make.make_node("Flatten", ["g"], ["f"]),
+                 make.make_node("MatMul", ["f", "w"], ["y"])]
+        weights = {"k": rng.standard_normal((16, 3, 3, 3)), "w": rng.standard_normal((16, 10))}
+        graph = make.make_graph(nodes, "g", [make.make_tensor_value_info("x", 1, ["N", 3, "H", "W"])],
+                                [make.make_tensor_value_info("y", 1, ["N", 10])],
+                                [onnx.numpy_helper.from_array(w.astype(np.float32), name) for name, w in weights.items()])
+        model = make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=8).SerializeToString()
+        with tempfile.TemporaryDirectory() as folder:
+            data = os.path.join(folder, "data.npz")
+            np.savez(data, x=rng.standard_normal((12, 3, 8, 8)).astype(np.float32))
+            images = {shape: rng.standard_normal(shape).astype(np.float32) for shape in ((2, 3, 5, 9), (3, 3, 8, 8), (1, 3, 6, 6))}
+            with poprt.Runner(model) as runner:
+                exact = {shape: runner.run({"x": x})["y"] for shape, x in images.items()}
+            for precision in ("int8", "fp8", "fp8_weight"):
+                options = {"precision": precision, "ipu_version": "ipu21", "calibration_with_data": "True", "data_preprocess": data}
+                with poprt.Runner(model, compiler_options=poprt.CompilerOptions(options=options)) as runner:
+                    kind = runner.get_execute_inputs()[0].numpy_data_type()
+                    for shape, x in images.items():
+                        with self.subTest(precision, shape=shape):
+                            found = runner.run({"x": x.astype(kind)})["y"].astype(np.float64)
+                            lost = ((found - exact[shape]) ** 2).sum() / (exact[shape] ** 2).sum()
+                            self.assertLess(lost, 0.01)
+                            first = runner.run({"x": x[:1].astype(kind)})["y"].astype(np.float64)
+                            np.testing.assert_allclose(first, found[:1], rtol=0.01, atol=0.01)
+
+
 if __name__ == "__main__":
     unittest.main()
