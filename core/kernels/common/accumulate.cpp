@@ -10,7 +10,7 @@ namespace {
 
 template <size_t N>
 void replace(void* to, const void* from, int64_t count) noexcept {
-  std::memcpy(to, from, N * static_cast<size_t>(count));
+  if (count > 0) std::memcpy(to, from, N * static_cast<size_t>(count));
 }
 
 // If `a` or the update `b` is NaN, the minimum and the maximum are b, as in ONNX Runtime: an update

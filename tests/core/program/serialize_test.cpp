@@ -180,7 +180,8 @@ TEST(Serialize, GapsOfAnySizeAreZero) {
     std::vector<std::byte> expected(128 + 2 * gap);
     std::fill_n(expected.begin(), 64, std::byte{1});
     std::fill_n(expected.begin() + 64 + static_cast<std::ptrdiff_t>(gap), 64, std::byte{2});
-    const LoadedProgram loaded = read_executable(Aligned(written(b)).bytes, nullptr);
+    const Aligned payload(written(b));
+    const LoadedProgram loaded = read_executable(payload.bytes, nullptr);
     EXPECT_TRUE(std::ranges::equal(loaded.weights, expected)) << gap;
   }
 }
