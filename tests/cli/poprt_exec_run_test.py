@@ -177,6 +177,14 @@ class Run(CommandTest):
         self.assertIn("output y: f32[3,3]", text)
         self.assertEqual(self.read_npy(self.path("y.npy"))[1], X + X[:3])
 
+    def test_an_archive_is_for_a_sequence(self):
+        self.npy("image.npy", "f4", [2, 1, 8, 8], [0] * 128)
+        self.npz("images.npz", ["image.npy"])
+        for shape, found in (([], "[N,1,8,8]"), (["--input_shape", "image=2,1,8,8"], "[2,1,8,8]")):
+            ran = self.run_command(DIGITS, *shape, "--input", "image=images.npz")
+            self.assertEqual((ran.code, ran.err), (1, "poprt_exec run: 'images.npz' is for a sequence, but input 'image' is "
+                                                   f"f32{found}; give image=FILE.npy\n"))
+
     def npz(self, name, members, compression=zipfile.ZIP_STORED):
         with zipfile.ZipFile(self.path(name), "w", compression) as archive:
             for member in members:
@@ -276,7 +284,7 @@ class Run(CommandTest):
             self.fails([sequence, "--input", f"s={name}.npz"], f"'{name}.npz'")
         self.fails([self.relu(), "--input", "x=damaged.npz"], "'damaged.npz'", "damaged")
         self.fails([self.relu(), "--input", "x=head.npz"], "'head.npz'")
-        self.fails([self.relu(), "--input", "x=s.npz"], "'x[0]'")
+        self.fails([self.relu(), "--input", "x=s.npz"], "'s.npz' is for a sequence, but input 'x' is f32[2,3]; give x=FILE.npy")
 
     def test_archives_that_unpack_to_more_than_they_can(self):
         """DEFLATE packs at most 1032 bytes into one. Zeros nearly reach this ratio; a header that claims more is refused."""

@@ -118,6 +118,11 @@ std::string GivenInput::array_name(size_t i) const {
   return sequence ? fmt::format("{}[{}]", name, i) : name;
 }
 
+void refuse_archive(const GivenInput& given, const std::string& type) {
+  throw Failure(fmt::format("'{}' is for a sequence, but input '{}' is {}; give {}=FILE.npy",
+                            given.path, given.name, type, given.name));
+}
+
 void require_separate_files(const std::string& model,
                             std::initializer_list<const std::vector<std::string>*> inputs,
                             const std::vector<std::pair<std::string, std::string>>& outputs) {
@@ -218,6 +223,8 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
     });
     if (!known && !(not_needed && not_needed(name))) find_anchor(anchors, name, "input");
     GivenInput g = read_given(word, option);
+    for (const poprt_anchor* a : anchors)
+      if (g.sequence && g.name == poprt_anchor_name(a)) refuse_archive(g, anchor_type(a));
     for (size_t i = 0; i < g.arrays.size(); i++)
       fill(g.array_name(i), std::move(g.arrays[i]), g.path, option);
   };

@@ -25,6 +25,8 @@ struct GivenInput {
   std::string array_name(size_t i) const;
 };
 GivenInput read_given(const std::string& word, const std::string& option);
+// Throws Failure: an archive is given for an input of this type, which is no sequence.
+[[noreturn]] void refuse_archive(const GivenInput& given, const std::string& type);
 
 // Throws Usage if an output, a pair of a name and a path, would replace the model, its external
 // data, the file of an input (NAME=FILE) or, with the ending .popef, a file that is no PopEF file,

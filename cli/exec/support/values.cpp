@@ -39,6 +39,9 @@ Values read_values(const ir::Graph& model, const std::vector<std::string>& words
   }
   for (const std::string& word : words) {
     GivenInput given = read_given(word, "--input");
+    for (const ir::Value* v : model.inputs())
+      if (given.sequence && v->name() == given.name)
+        refuse_archive(given, ir::type_string(v->type));
     if (given.sequence) values.lengths[given.name] = static_cast<int64_t>(given.arrays.size());
     for (size_t i = 0; i < given.arrays.size(); i++) {
       Array a = std::move(given.arrays[i]);
