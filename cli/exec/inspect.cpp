@@ -167,13 +167,38 @@ int run_view(const InspectSettings& s, const Document& d) {
              : 1;
 }
 
+std::vector<program::Anchor> program_inputs(const Document& d,
+                                            const std::optional<Compilation>& compilation) {
+  if (d.popef) return d.popef->program().program.inputs;
+  if (!compilation || !compilation->program) return {};
+  return compilation->program->inputs;
+}
+
+// Warns if the two programs have an input of the same name with different shapes, for example those
+// that are assumed for variable dimensions. Their times and bytes are not those of the same work.
+void warn_of_other_shapes(const std::vector<program::Anchor>& left,
+                          const std::vector<program::Anchor>& right) {
+  for (const program::Anchor& a : left)
+    for (const program::Anchor& b : right)
+      if (a.name == b.name && a.shape != b.shape)
+        print_error(
+            "poprt_exec inspect: input '{}' is {} in the first program and {} in the second; "
+            "--input_shape fixes variable dimensions\n",
+            printable(a.name), shape_string(a.shape), shape_string(b.shape));
+}
+
 // Compares two documents. With --profile, it also compiles ONNX models and IR text, and compares
 // the times of the programs.
 DocumentDiff comparison(const InspectSettings& s, const Document& left, const Document& right) {
   Progress progress;
   DocumentDiff diff = diff_documents(left, right, progress);
   if (s.profile <= 0) return diff;
-  const auto [a, b] = measure_documents(left, nullptr, right, nullptr, s.profile, progress);
+  std::optional<Compilation> first, second;
+  if (left.ir) first = compiled(s, left);
+  if (right.ir) second = compiled(s, right);
+  warn_of_other_shapes(program_inputs(left, first), program_inputs(right, second));
+  const auto [a, b] = measure_documents(left, first ? &*first : nullptr, right,
+                                        second ? &*second : nullptr, s.profile, progress);
   auto rows = diff_programs(a, b);
   for (DiffRow& row : diff.rows)
     if (!is_of_programs(row)) rows.push_back(std::move(row));
@@ -221,7 +246,8 @@ int run(const InspectSettings& s) {
   const Document d = load(s.file);
   const bool compiles = s.view == "passes" || s.view == "program" || s.view == "memory" ||
                         s.view == "parts" || s.view == "all" || s.profile > 0;
-  if (!s.shapes.empty() && (!d.ir || s.svg || !s.other.empty() || !(compiles || runs)))
+  if (!s.shapes.empty() &&
+      (!d.ir || s.svg || (!s.other.empty() && s.profile <= 0) || !(compiles || runs)))
     throw Usage(
         "--input_shape is for compiled views (--view passes, program, parts, memory, run or all) "
         "of an .onnx file or IR text");

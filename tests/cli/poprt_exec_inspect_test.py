@@ -239,6 +239,20 @@ model_fusion:
         self.assertLessEqual({(r["category"], r["name"]) for r in plain}, {(r["category"], r["name"]) for r in timed})
         self.assertGreater(len(timed), len(plain))
 
+    def test_compared_programs_have_the_given_shapes(self):
+        self.write("four.ir", TEXT.replace(b"f32[1,2]", b"f32[4,2]"))
+        self.write("open.ir", TEXT.replace(b"f32[1,2]", b"f32[N,2]"))
+        words = ["open.ir", "--compare", "four.ir", "--profile", "0.01", "--json"]
+        ran = self.run_command(*words)
+        self.assertEqual((ran.code, ran.err), (0, "poprt_exec inspect: input 'x' is [1,2] in the first program and [4,2] in the second; "
+                                                  "--input_shape fixes variable dimensions\n"))
+        ran = self.run_command(*words, "--input_shape", "x=4,2")
+        self.assertEqual((ran.code, ran.err), (0, ""))
+        self.assertNotIn("arena", {r["name"] for r in json.loads(ran.out)["diff"]})
+        self.succeeds("-i", DIGITS, "--input_shape", "image=4,1,8,8", "-o", "four.popef", command="poprt")
+        ran = self.run_command("four.popef", "--compare", DIGITS, "--profile", "0.01", "--json")
+        self.assertIn("input 'image' is [4,1,8,8] in the first program and [1,1,8,8] in the second", ran.err)
+
     def test_numbers_of_a_run_on_random_data(self):
         """Numbers of inputs and outputs, and the difference from a reference, equal sums over the same values."""
         generator = random.Random(2)
