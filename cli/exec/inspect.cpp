@@ -301,7 +301,8 @@ void add_run_options(Command& c, InspectSettings& s) {
        "With --view run: index of the model of a fused one, or of the shape, counted from 0 [0]")
       ->check(at_least<size_t>(0));
   c.add_option("--seed", s.seed, "Seed of random inputs")->capture_default_str();
-  c.add_option("--top", s.top, "Number of the largest elements to print for each output")
+  c.add_option("--top", s.top,
+               "Number of the largest elements to print of the first row of each output")
       ->capture_default_str();
   c.add_option("--rtol", s.tolerance.relative, "Relative tolerance of comparisons")
       ->check(at_least(0.0))
