@@ -101,7 +101,9 @@ struct Difference {
   std::string name;
   size_t elements = 0, mismatches = 0;
   bool agrees = true;
-  double max_abs = 0, max_rel = 0;
+  double max_abs = 0, max_rel = 0;  // of elements that are no NaN
+  size_t nans = 0;                  // elements that are NaN in the result or the reference alone
+  std::vector<int64_t> first_nan;   // index of the first of them
 };
 
 // An output of a run.
@@ -152,6 +154,16 @@ std::vector<std::byte> real_part(const Made& made) {
   return part;
 }
 
+std::vector<int64_t> index_of(size_t element, const std::vector<int64_t>& shape) {
+  std::vector<int64_t> index(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    const auto size = static_cast<size_t>(shape[d]);
+    index[d] = static_cast<int64_t>(element % size);
+    element /= size;
+  }
+  return index;
+}
+
 Difference compare(const std::string& name, Made got, const Array& want, const Accepted& t) {
   Difference d;
   d.name = name;
@@ -177,7 +189,10 @@ Difference compare(const std::string& name, Made got, const Array& want, const A
     if (!std::isfinite(y[i]) ||
         !(difference <= std::max(t.atol + t.rtol * std::fabs(y[i]), t.norm * largest)))
       d.mismatches++;
-    if (std::isnan(difference)) continue;
+    if (std::isnan(x[i]) || std::isnan(y[i])) {
+      if (d.nans++ == 0) d.first_nan = index_of(i, want.shape);
+      continue;
+    }
     d.max_abs = std::max(d.max_abs, difference);
     if (y[i] != 0) d.max_rel = std::max(d.max_rel, difference / std::fabs(y[i]));
   }
@@ -299,13 +314,17 @@ int run(CompareArguments& a) {
                     {"elements", d.elements},
                     {"mismatches", d.mismatches},
                     {"max_abs", d.max_abs},
-                    {"max_rel", d.max_rel}});
-    if (!a.json)
-      fmt::print(
-          "{} {}: {} of {} outside rtol {} atol {}{}; largest difference {:.3g} absolute, {:.3g} "
-          "relative\n",
-          d.agrees ? "agrees " : "DIFFERS", d.name, d.mismatches, d.elements, tolerance.rtol,
-          tolerance.atol, extra, d.max_abs, d.max_rel);
+                    {"max_rel", d.max_rel},
+                    {"nans", d.nans}});
+    if (d.nans > 0) rows.back()["first_nan"] = d.first_nan;
+    if (a.json) continue;
+    fmt::print("{} {}: {} of {} outside rtol {} atol {}{}; ", d.agrees ? "agrees " : "DIFFERS",
+               d.name, d.mismatches, d.elements, tolerance.rtol, tolerance.atol, extra);
+    if (d.nans > 0)
+      fmt::print("{} NaN in the result or the reference alone, the first at [{}]; ", d.nans,
+                 fmt::join(d.first_nan, ","));
+    fmt::print("largest difference{} {:.3g} absolute, {:.3g} relative\n",
+               d.nans > 0 ? " of the others" : "", d.max_abs, d.max_rel);
   }
   if (a.json)
     print_json({{"agrees", same},

@@ -89,7 +89,14 @@ class Compare(CommandTest):
     def test_nan_agrees_with_nan_only(self):
         nan = float("nan")
         self.npy("n.npy", "f4", [2, 3], [0.0, 0.0, 0.0, 1.0, 2.0, nan])
-        self.assertEqual(self.compare("n.npy").code, 1)
+        ran = self.compare("n.npy")
+        self.assertEqual((ran.code, ran.out), (1, "DIFFERS y: 1 of 6 outside rtol 0.001 atol 0.0001; 1 NaN in the result or the reference alone, "
+                                                  "the first at [1,2]; largest difference of the others 0 absolute, 0 relative\n"))
+        out, = json.loads(self.compare("n.npy", "--json").out)["outputs"]
+        self.assertEqual((out["nans"], out["first_nan"]), (1, [1, 2]))
+        self.npy("x.npy", "f4", [2, 3], [nan, nan, *X[2:]])
+        self.npy("n.npy", "f4", [2, 3], [nan, *Y[1:]])
+        self.assertIn("; 1 NaN in the result or the reference alone, the first at [0,1]; ", self.compare("n.npy").out)
 
     def test_reference_of_another_float_type(self):
         self.npy("wide.npy", "f8", [2, 3], Y)

@@ -61,8 +61,8 @@ TEST_F(Compare, Json) {
   const Ran ran = against({1, 0, 5, 16}, {"--json", "--rtol", "0.25", "--atol", "0.5", "--norm",
                                           "0.125", "--bad_frac", "0.125"});
   EXPECT_EQ(ran.code, 1);
-  const nlohmann::json row = {
-      {"output", "y"}, {"elements", 4}, {"mismatches", 1}, {"max_abs", 8.0}, {"max_rel", 0.5}};
+  const nlohmann::json row = {{"output", "y"},  {"elements", 4},  {"mismatches", 1},
+                              {"max_abs", 8.0}, {"max_rel", 0.5}, {"nans", 0}};
   EXPECT_EQ(ran.json(), (nlohmann::json{{"agrees", false},
                                         {"rtol", 0.25},
                                         {"atol", 0.5},
