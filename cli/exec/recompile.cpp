@@ -19,6 +19,7 @@
 #include "exec/commands.h"
 #include "exec/support/recorded_options.h"
 #include "onnx/model_hash.h"
+#include "option_lists.h"
 #include "popef/model.h"
 #include "popef/writer.h"
 #include "program/serialize.h"
@@ -59,6 +60,18 @@ std::string package_of(const popef::Model& model) {
   model.executable.read(
       0, std::span(head).first(std::min<uint64_t>(head.size(), model.executable.size())));
   return program::package_of(head);
+}
+
+// Throws Failure for a file of `poprt_exec generate --save`: its options are not those of poprt.
+void refuse_generator(const RecompileArguments& a, const popef::Model& model) {
+  if (std::ranges::none_of(model.metadata.engineOptions(), [](const popef::Option& o) {
+        return o.name() == capi::kGenerationOption;
+      }))
+    return;
+  throw Failure(
+      fmt::format("'{}' is a file of poprt_exec generate --save, which cannot be compiled again; "
+                  "write it again with poprt_exec generate MODEL --save FILE",
+                  a.file));
 }
 
 // The names in the file are untrusted, so each must stay below the folder.
@@ -282,6 +295,7 @@ int recompile(const RecompileArguments& a) {
     }
     return 0;
   }
+  refuse_generator(a, *was);
   RecordedOptions recorded(was->metadata.engineOptions());
   const Source source = find_source(a, *was, recorded);
   check_hash(a, source, recorded);

@@ -8,7 +8,7 @@ import shutil
 import struct
 import unittest
 
-from support import DIGITS, CommandTest, model
+from support import DATA, DIGITS, CommandTest, model
 
 SHAPE = ("--input_shape", "image=2,1,8,8")
 STRANGER = b"poprt 0.0.0"
@@ -235,6 +235,14 @@ class Recompile(CommandTest):
         self.write("a.popef", data.replace(b"source\0", b"sauce!\0", 1))
         self.age()
         self.fails(["a.popef"], "records the compile option 'sauce!'", "does not support")
+
+    def test_a_file_of_generate(self):
+        genai = os.path.join(os.path.dirname(DATA), "generation", "genai")
+        self.succeeds(genai, "--ids", "3,4", "--max-new-tokens", "1", "--save", "a.popef", command="poprt_exec generate")
+        self.fails(["a.popef", "--force"], "'a.popef' is a file of poprt_exec generate --save, which cannot be compiled again; write it "
+                                           "again with poprt_exec generate MODEL --save FILE")
+        self.age()
+        self.fails(["a.popef"], "is a file of poprt_exec generate --save")
 
     def test_wrong_usage(self):
         self.misused([], "FILE")
