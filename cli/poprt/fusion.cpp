@@ -22,14 +22,17 @@ namespace fs = std::filesystem;
 
 Fusion::Fusion(const GivenOptions& given, const std::vector<GivenOptions>& models)
     : given_(given), models_(models), bar_(!given.has("disable_compilation_progress_bar")) {
-  for (const GivenOptions& model : models) {
-    if (has_scripts(model))
-      throw Usage(
-          "model_fusion: fused models cannot have passes and shape functions in Python; convert "
-          "each model with its scripts first");
-    settings_.push_back(std::make_unique<CompilerSettings>(model.for_library(), model, bar_));
-    compilers_.push_back(settings_.back()->make());
-    sources_.push_back(std::make_unique<Source>(model));
+  for (size_t i = 0; i < models.size(); i++) {
+    const GivenOptions& model = models[i];
+    for_model(i, model, [&] {
+      if (has_scripts(model))
+        throw Usage(
+            "model_fusion: fused models cannot have passes and shape functions in Python; convert "
+            "each model with its scripts first");
+      settings_.push_back(std::make_unique<CompilerSettings>(model.for_library(), model, bar_));
+      compilers_.push_back(settings_.back()->make());
+      sources_.push_back(std::make_unique<Source>(model));
+    });
   }
 }
 
@@ -66,16 +69,18 @@ void Fusion::run() {
   const Runner runner = make_runner(executable.get(), {});
   for (size_t i = 0; i < models_.size(); i++) {
     fmt::print("graph{}: {}\n", i, fs::path(sources_[i]->path()).stem().string());
-    const Estimate estimate = estimate_of(models_[i], compilers_[i].get(), sources_[i]->path());
-    run_random(runner.get(), fmt::format("graph{}/", i));
-    print_estimate(estimate.get());
+    for_model(i, models_[i], [&] {
+      const Estimate estimate = estimate_of(models_[i], compilers_[i].get(), sources_[i]->path());
+      run_random(runner.get(), fmt::format("graph{}/", i));
+      print_estimate(estimate.get());
+    });
   }
 }
 
 void Fusion::show() const {
   for (size_t i = 0; i < models_.size(); i++) {
     fmt::print("graph{}: {}\n", i, fs::path(sources_[i]->path()).stem().string());
-    show_model(given_, compilers_[i].get(), sources_[i]->path());
+    for_model(i, models_[i], [&] { show_model(given_, compilers_[i].get(), sources_[i]->path()); });
   }
 }
 
@@ -88,7 +93,9 @@ void Fusion::convert(const std::string& path) {
     const std::string& source = sources_[i]->path();
     files.push_back((own / fs::path(source).filename().replace_extension(".onnx")).string());
     bar_.begin("PopRT conversion");
-    check(poprt_compiler_convert_file(compilers_[i].get(), source.c_str(), files[i].c_str()));
+    for_model(i, models_[i], [&] {
+      check(poprt_compiler_convert_file(compilers_[i].get(), source.c_str(), files[i].c_str()));
+    });
     bar_.finish();
   }
   std::vector<const char*> raw;
@@ -114,7 +121,9 @@ Executable Fusion::compile() {
   for (size_t i = 0; i < models_.size(); i++) {
     poprt_executable* made = nullptr;
     bar_.begin("Graph compilation");
-    check(poprt_compiler_compile_file(compilers_[i].get(), sources_[i]->path().c_str(), &made));
+    for_model(i, models_[i], [&] {
+      check(poprt_compiler_compile_file(compilers_[i].get(), sources_[i]->path().c_str(), &made));
+    });
     bar_.finish();
     raw.push_back(parts.emplace_back(made).get());
   }

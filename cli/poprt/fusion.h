@@ -1,6 +1,8 @@
 // model_fusion of --config_yaml: merges several models into one.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +14,21 @@
 #include "poprt/source.h"
 
 namespace poprt::cli {
+
+// Calls `f` for a model of the fused one. Errors begin with the model: "graph1 (model1.onnx): ".
+template <class F>
+auto for_model(size_t i, const GivenOptions& model, F&& f) {
+  const auto named = [&](const std::exception& e) {
+    return fmt::format("graph{} ({}): {}", i, model.text("input_model"), e.what());
+  };
+  try {
+    return f();
+  } catch (const Usage& e) {
+    throw Usage(named(e));
+  } catch (const std::exception& e) {
+    throw Failure(named(e));
+  }
+}
 
 // The merged models as ONNX and, if requested, as an executable.
 class Fusion {

@@ -67,19 +67,21 @@ int main_checked(int argc, char** argv) {
   if (given.has("config_yaml")) models = read_config_yaml(given.text("config_yaml"), given);
   if (given.has("manual_sharding_config"))
     read_sharding_yaml(given.text("manual_sharding_config"), given);
-  for (GivenOptions& model : models)
-    if (model.has("manual_sharding_config"))
-      read_sharding_yaml(model.text("manual_sharding_config"), model);
+  for (size_t i = 0; i < models.size(); i++)
+    if (models[i].has("manual_sharding_config"))
+      for_model(i, models[i],
+                [&] { read_sharding_yaml(models[i].text("manual_sharding_config"), models[i]); });
   given.move_pass(kComparison, "precision_compare");
   set_batch_axis(given);
   if (models.empty()) check_calibration(given);
   given.check_needs();
-  for (GivenOptions& model : models) {
-    model.move_pass(kComparison, "precision_compare");
-    set_batch_axis(model);
-    check_calibration(model);
-    model.check_needs();
-  }
+  for (size_t i = 0; i < models.size(); i++)
+    for_model(i, models[i], [&] {
+      models[i].move_pass(kComparison, "precision_compare");
+      set_batch_axis(models[i]);
+      check_calibration(models[i]);
+      models[i].check_needs();
+    });
 
   if (given.has("logging_level")) check(poprt_log_set_level(given.text("logging_level").c_str()));
   if (handle_information_options(given)) return 0;

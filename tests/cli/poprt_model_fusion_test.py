@@ -168,6 +168,22 @@ class ModelFusion(CommandTest):
         self.fails(self.config("export_popef: True\nmodel_fusion: [{input_model: model0.onnx}]"), "input 'X'")
         self.fails(self.config("export_popef: True\nmodel_fusion: [{input_model: none.onnx}]"), "none.onnx")
 
+    def test_errors_of_a_model_name_it(self):
+        self.documented()
+        first = "model_fusion:\n  - {input_model: model0.onnx, input_shape: ['X=1,2', 'Y=1,2']}\n  - {input_model: model1.onnx"
+        shape = "input_shape: ['X=1,1']"
+        self.write("cut.txt", b"- a\n")
+        for head, more, code in (("export_popef: True\n", "", 1), ("", ", input_shape: ['X=1']", 1),
+                                 ("", ", batch_size: 2", 1), ("", ", input_shape: ['X=1,1,1']", 1),
+                                 ("", f", {shape}, passes: none", 1), ("", f", {shape}, custom_library_so_paths: none.so", 1),
+                                 ("", f", {shape}, compiler_options: none=1", 2),
+                                 ("", f", {shape}, manual_sharding_config: cut.txt", 2)):
+            with self.subTest(more=more):
+                self.fails(self.config(f"{head}{first}{more}}}\n"), "poprt: graph1 (model1.onnx): ", code=code)
+        shown = self.run_command(*self.config(f"show: True\n{first}, input_shape: ['X=1,1,1']}}\n"))
+        self.assertEqual((shown.code, shown.err.partition(" input")[0]), (1, "poprt: graph1 (model1.onnx):"))
+        self.fails(self.config("model_fusion: [{input_model: none.onnx}]"), "poprt: graph0 (none.onnx): cannot open 'none.onnx'")
+
     def test_a_model_that_is_not_fused(self):
         self.fails(["-i", model("relu"), "--export_popef", "--compiler_options", "enable_model_fusion=True",
                     "--disable_compilation_progress_bar"], "enable_model_fusion: the model is not a fused one")
