@@ -84,8 +84,10 @@ class Half(SnippetTest):
         self.write("m.onnx", onnx.model(nodes, values[:1], values[1:], [onnx.floats("eps", [1], [1e-12]), onnx.floats("big", [3], [1e6, -1e6, 2.0])]))
         ran = self.run_command("-i", "m.onnx", "--precision", "fp16")
         self.assertEqual((ran.code, ran.err.count("\n")), (0, 2), ran.err)
-        self.assertRegex(ran.err, r" WARNING \[poprt\] .*2 constants were beyond the range of f16 and became \+-65500\n")
-        self.assertRegex(ran.err, r" WARNING \[poprt\] .*1 constants were too small for f16 and became \+-1e-07\n")
+        self.assertRegex(ran.err, r" WARNING \[poprt\] .*2 elements of 1 constant were beyond the range of f16 and became \+-65500: "
+                                  r"'big' contains 1e\+06\n")
+        self.assertRegex(ran.err, r" WARNING \[poprt\] .*1 element of 1 constant was too small for f16 and became \+-1e-07: "
+                                  r"'eps' contains 1e-12\n")
         text = self.succeeds("m.optimized.onnx", command="poprt_exec opt")
         self.assertRegex(text, r"%eps : f16\[1\] = \[1\.19\d*e-07\]")  # the f16 next to 1e-7
         self.assertRegex(text, r"%big : f16\[3\] = \[65504\.0, -65504\.0, 2\.0\]")  # the f16 next to 65500
@@ -95,6 +97,14 @@ class Half(SnippetTest):
             self.assertEqual(again.err.count(" WARNING "), 2, (more, again.err))
         quiet = self.run_command("-i", "m.onnx", "--precision", "fp16", "--logging_level", "ERROR")
         self.assertEqual((quiet.code, quiet.err), (0, ""))
+
+    def test_names_a_few_constants_outside_the_range_of_fp16(self):
+        nodes = [onnx.node("Add", ["x", f"c{i}"], [f"y{i}"]) for i in range(4)]
+        constants = [onnx.floats(f"c{i}", [2], [-7e4 - i, 8e4]) for i in range(4)]
+        self.write("m.onnx", onnx.model(nodes, [onnx.value("x", onnx.F32, [2])], [onnx.value(f"y{i}", onnx.F32, [2]) for i in range(4)], constants))
+        ran = self.run_command("-i", "m.onnx", "--precision", "fp16")
+        self.assertIn("8 elements of 4 constants were beyond the range of f16 and became +-65500: 'c0' contains 80000, 'c1' contains 80000, "
+                      "'c2' contains 80000, ...\n", ran.err)
 
 
 class Float8(SnippetTest):

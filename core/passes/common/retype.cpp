@@ -42,7 +42,7 @@ class Retyper {
         g.rename(kept, name);
         continue;
       }
-      v->set_constant(rule_.convert(v->constant()));
+      v->set_constant(rule_.convert(v->constant(), v->name()));
       narrowed_.insert(v);
     }
     for (Node* n : g.nodes()) {
@@ -57,7 +57,8 @@ class Retyper {
             ((is_cast && key == "to") || key == "dtype" || key == "output_datatype"))
           *number = rule_.onnx_to;
         auto* tensor = std::get_if<Tensor>(&attribute);
-        if (tensor && tensor->dtype() == rule_.from) *tensor = rule_.convert(*tensor);
+        if (tensor && tensor->dtype() == rule_.from)
+          *tensor = rule_.convert(*tensor, n->name.empty() ? n->op_type : n->name);
       }
     }
   }

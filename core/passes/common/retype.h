@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "ir/graph.h"
 
@@ -17,8 +18,9 @@ struct Retype {
   // which this is true, whether the node is accepted or not, so that it is not narrowed and widened
   // again (shapes, axes, scales).
   std::function<bool(const ir::Use& use)> keeps;
-  // Converts a constant to the new type.
-  std::function<Tensor(const Tensor& tensor)> convert;
+  // Converts a constant to the new type. `name` is that of the value, or of the node whose
+  // attribute the constant is, for messages.
+  std::function<Tensor(const Tensor& tensor, const std::string& name)> convert;
   // Whether a graph input stays `from`. If unset, none does.
   std::function<bool(const ir::Value& input)> stays = nullptr;
   // Whether the user has excluded a node, which `accepts` refuses, too. Its attributes stay. If

@@ -90,20 +90,22 @@ void widen(Graph& graph, const Half& half) {
     if (v->dtype() == half.dtype) inputs.push_back(v);
   for (size_t i = 0; i < graph.outputs().size(); i++)
     if (graph.outputs()[i]->dtype() == half.dtype) outputs.push_back(i);
-  retype(graph,
-         {.from = half.dtype,
-          .to = DType::f32,
-          .onnx_from = half.onnx,
-          .onnx_to = 1,
-          // BitCast reads the bits of the half. Plug-ins may compute in half precision.
-          .accepts =
-              [](const Node& n) {
-                const plugins::OperatorRef custom = ops::custom_op_of(n);
-                return !n.is("BitCast") && !(custom && custom.op->flags & POPRT_OPERATOR_HALF);
-              },
-          .keeps = [](const ir::Use&) { return false; },
-          .convert =
-              [](const Tensor& t) { return tensor_of(DType::f32, t.shape(), t.to_doubles()); }});
+  retype(graph, {.from = half.dtype,
+                 .to = DType::f32,
+                 .onnx_from = half.onnx,
+                 .onnx_to = 1,
+                 // BitCast reads the bits of the half. Plug-ins may compute in half precision.
+                 .accepts =
+                     [](const Node& n) {
+                       const plugins::OperatorRef custom = ops::custom_op_of(n);
+                       return !n.is("BitCast") &&
+                              !(custom && custom.op->flags & POPRT_OPERATOR_HALF);
+                     },
+                 .keeps = [](const ir::Use&) { return false; },
+                 .convert =
+                     [](const Tensor& t, const std::string&) {
+                       return tensor_of(DType::f32, t.shape(), t.to_doubles());
+                     }});
   if (half.dtype == DType::f16) masks.replace();
   // Inputs and outputs keep the type that the model declares.
   for (Value* v : inputs) {

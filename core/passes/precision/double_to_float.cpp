@@ -13,15 +13,16 @@ void run(Graph& graph, PassContext& context) {
     for (const ir::Value* v : g.values()) any |= v->dtype() == DType::f64;
   });
   if (!any || !context.allow()) return;
-  retype(graph,
-         {.from = DType::f64,
-          .to = DType::f32,
-          .onnx_from = 11,
-          .onnx_to = 1,
-          .accepts = [](const Node&) { return true; },
-          .keeps = [](const ir::Use&) { return false; },
-          .convert =
-              [](const Tensor& t) { return tensor_of(DType::f32, t.shape(), t.to_doubles()); }});
+  retype(graph, {.from = DType::f64,
+                 .to = DType::f32,
+                 .onnx_from = 11,
+                 .onnx_to = 1,
+                 .accepts = [](const Node&) { return true; },
+                 .keeps = [](const ir::Use&) { return false; },
+                 .convert =
+                     [](const Tensor& t, const std::string&) {
+                       return tensor_of(DType::f32, t.shape(), t.to_doubles());
+                     }});
 }
 
 }  // namespace

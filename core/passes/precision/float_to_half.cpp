@@ -4,11 +4,16 @@
 //
 //   %y = MatMul(%x, %w)     all f16
 //   %z = CumSum(%y, %axis)  opset 11 does not define it for f16: Cast, CumSum of f32, Cast
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "ir/newest.h"
@@ -146,9 +151,35 @@ void keep_wide_between(Graph& graph, const std::function<bool(const Node&)>& ski
     if (!is_used(cast->output())) erase_if_dead(cast);
 }
 
+// The elements of constants that have changed.
+struct Changed {
+  static constexpr size_t kNames = 3;  // constants that a message names
+  size_t elements = 0;
+  std::vector<std::pair<std::string, double>> constants;  // each with its largest changed value
+
+  void add(const std::string& name, double value) {
+    elements++;
+    if (constants.empty() || constants.back().first != name) constants.emplace_back(name, value);
+    double& shown = constants.back().second;
+    if (std::abs(value) > std::abs(shown)) shown = value;
+  }
+  std::string counts() const {
+    return fmt::format("{} element{} of {} constant{} {}", elements, elements == 1 ? "" : "s",
+                       constants.size(), constants.size() == 1 ? "" : "s",
+                       elements == 1 ? "was" : "were");
+  }
+  std::string names() const {
+    std::string text;
+    for (size_t i = 0; i < std::min(constants.size(), kNames); i++)
+      text += fmt::format("{}'{}' contains {:.6g}", i ? ", " : "", constants[i].first,
+                          constants[i].second);
+    return constants.size() > kNames ? text + ", ..." : text;
+  }
+};
+
 void run(Graph& graph, PassContext& context) {
   if (!context.allow()) return;
-  int64_t clipped = 0, raised = 0;
+  Changed clipped, raised;
   static const PrecisionParameters kStandard;
   const PrecisionParameters& p = context.precision ? *context.precision : kStandard;
   const bool avoids = p.avoid_overflow_patterns || context.flag("enable_avoid_overflow_patterns");
@@ -170,27 +201,27 @@ void run(Graph& graph, PassContext& context) {
           .keeps =
               [&](const ir::Use& u) { return is_parameter(*u.node, u.input) || skipped(*u.node); },
           .convert =
-              [&](const Tensor& t) {
+              [&](const Tensor& t, const std::string& name) {
                 std::vector<double> values = t.to_doubles();
                 for (double& x : values) {
                   if (std::isfinite(x) && std::abs(x) > kLargest) {
+                    clipped.add(name, x);
                     x = std::copysign(kLargest, x);
-                    clipped++;
                   }
                   if (values.size() == 1 && x != 0 && std::abs(x) < kSmallest) {
+                    raised.add(name, x);
                     x = std::copysign(kSmallest, x);
-                    raised++;
                   }
                 }
                 return tensor_of(DType::f16, t.shape(), values);
               },
           .skips = skipped});
-  if (clipped > 0)
-    log().warn("float_to_half: {} constants were beyond the range of f16 and became +-{}", clipped,
-               kLargest);
-  if (raised > 0)
-    log().warn("float_to_half: {} constants were too small for f16 and became +-{}", raised,
-               kSmallest);
+  if (clipped.elements > 0)
+    log().warn("float_to_half: {} beyond the range of f16 and became +-{}: {}", clipped.counts(),
+               kLargest, clipped.names());
+  if (raised.elements > 0)
+    log().warn("float_to_half: {} too small for f16 and became +-{}: {}", raised.counts(),
+               kSmallest, raised.names());
   keep_wide_between(graph, skipped);
 }
 

@@ -110,7 +110,7 @@ void run(Graph& graph, PassContext& context) {
                  .accepts = takes_int32,
                  .keeps = keeps_s64,
                  .convert =
-                     [](const Tensor& t) {
+                     [](const Tensor& t, const std::string&) {
                        Tensor out = Tensor::zeros(DType::s32, t.shape());
                        const auto from = t.values<int64_t>();
                        const auto to = out.mutable_values<int32_t>();
