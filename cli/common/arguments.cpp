@@ -467,7 +467,7 @@ std::string printable(std::string_view message) {
   return line;
 }
 
-std::string spell_options(std::string message) {
+std::string spell_options(std::string message, std::string_view command) {
   size_t at = 0;
   while ((at = message.find('`', at)) != std::string::npos) {
     const size_t end = message.find('`', at + 1);
@@ -481,7 +481,9 @@ std::string spell_options(std::string message) {
          {std::pair("input_shapes", "input_shape"), std::pair("allow_links", "allow_symlinks"),
           std::pair("list_passes", "list_all_passes")})
       if (name == ours) name = option;
-    message.replace(at, end + 1 - at, "--" + name);
+    // Only poprt lists the passes by an option.
+    const bool listed = name == "list_all_passes" && command.starts_with("poprt_exec");
+    message.replace(at, end + 1 - at, listed ? "poprt_exec passes" : "--" + name);
   }
   return message;
 }

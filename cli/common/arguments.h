@@ -132,9 +132,9 @@ std::string similar_word(const std::vector<std::string>& words, const std::strin
 // Escapes control characters, so that names from untrusted sources stay on one line.
 std::string printable(std::string_view message);
 
-// The library's messages have option names in backticks. Returns the message with their
-// command-line spelling.
-std::string spell_options(std::string message);
+// The library's messages have option names in backticks. Returns the message with the spelling of
+// this command, such as "poprt_exec opt".
+std::string spell_options(std::string message, std::string_view command = "poprt");
 
 // Returns the message of an error. A failed fmt::print throws "cannot write to file"; the returned
 // message names the standard output instead, because commands print their results there.
@@ -155,7 +155,8 @@ int guarded(const char* command, F&& body) {
     print_error("{}: {}; see {} --help\n", command, printable(e.what()), command);
     return 2;
   } catch (const std::exception& e) {
-    print_error("{}: {}\n", command, printable(spell_options(with_standard_output_name(e.what()))));
+    print_error("{}: {}\n", command,
+                printable(spell_options(with_standard_output_name(e.what()), command)));
     return 1;
   }
 }

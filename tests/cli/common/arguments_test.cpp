@@ -66,6 +66,8 @@ TEST(Arguments, MessagesOfTheLibraryNameOptionsOfTheCommand) {
   EXPECT_EQ(spell_options("see `input_shapes`"), "see --input_shape");
   EXPECT_EQ(spell_options("`allow_links` and `list_passes`!"),
             "--allow_symlinks and --list_all_passes!");
+  EXPECT_EQ(spell_options("`list_passes` lists them", "poprt_exec opt"),
+            "poprt_exec passes lists them");
   EXPECT_EQ(spell_options("`Two Words` and `fp8_params` here"),
             "`Two Words` and --fp8_params here");
   EXPECT_EQ(spell_options("`A``b`c`d"), "`A`--bc`d");
