@@ -185,6 +185,14 @@ class Run(CommandTest):
             self.assertEqual((ran.code, ran.err), (1, "poprt_exec run: 'images.npz' is for a sequence, but input 'image' is "
                                                    f"f32{found}; give image=FILE.npy\n"))
 
+    def test_hints_for_a_file_of_another_kind(self):
+        self.npy("wide.npy", "f8", [2, 3], X)
+        self.fails([self.relu(), "--input", "x=wide.npy"], "input 'x' is f32[2,3], but 'wide.npy' contains f64[2,3]; NumPy's astype('float32') converts it")
+        self.npy("long.npy", "f4", [1, 6], X)
+        self.fails([self.relu(), "--input", "x=long.npy"], "'long.npy' contains f32[1,6]\n")
+        self.tensor_pb("x.pb", 1, [2, 3], struct.pack("<6f", *X))
+        self.fails([self.relu(), "--input", "x=x.pb"], "'x.pb'", "; give a tensor of ONNX by --input-pb x=x.pb")
+
     def npz(self, name, members, compression=zipfile.ZIP_STORED):
         with zipfile.ZipFile(self.path(name), "w", compression) as archive:
             for member in members:

@@ -133,6 +133,18 @@ void require_separate_files(const std::string& model,
   for (const auto& [name, path] : outputs) files.writes(path, "--output");
 }
 
+namespace {
+
+Array read_npy_of(const GivenInput& given) try {
+  return read_npy(given.path);
+} catch (const std::exception& e) {
+  if (!given.path.ends_with(".pb")) throw;
+  throw Failure(fmt::format("{}; give a tensor of ONNX by --input-pb {}={}", e.what(), given.name,
+                            given.path));
+}
+
+}  // namespace
+
 GivenInput read_given(const std::string& word, const std::string& option) {
   GivenInput given;
   std::tie(given.name, given.path) = split_pair(word, option);
@@ -142,11 +154,23 @@ GivenInput read_given(const std::string& word, const std::string& option) {
   else if (given.sequence)
     given.arrays = read_npz(given.path);
   else if (!given.path.ends_with(".none"))
-    given.arrays.push_back(read_npy(given.path));
+    given.arrays.push_back(read_npy_of(given));
   return given;
 }
 
 namespace {
+
+// The hint for data of another type, or an empty text if NumPy has no type for that of the input.
+std::string conversion_hint(poprt_dtype wanted) {
+  static constexpr std::pair<poprt_dtype, const char*> kNames[] = {
+      {POPRT_DTYPE_F16, "float16"}, {POPRT_DTYPE_F32, "float32"}, {POPRT_DTYPE_F64, "float64"},
+      {POPRT_DTYPE_S8, "int8"},     {POPRT_DTYPE_S16, "int16"},   {POPRT_DTYPE_S32, "int32"},
+      {POPRT_DTYPE_S64, "int64"},   {POPRT_DTYPE_U8, "uint8"},    {POPRT_DTYPE_U16, "uint16"},
+      {POPRT_DTYPE_U32, "uint32"},  {POPRT_DTYPE_U64, "uint64"},  {POPRT_DTYPE_BOOL, "bool"}};
+  for (const auto& [dtype, name] : kNames)
+    if (dtype == wanted) return fmt::format("; NumPy's astype('{}') converts it", name);
+  return {};
+}
 
 template <class From, class To>
 void convert_integers(Array& a, const std::string& name, poprt_dtype dtype) {
@@ -210,8 +234,11 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
       found += fmt::format("{}{}", d ? "," : "", a.shape[d]);
     found += "]";
     if (a.dtype != poprt_anchor_dtype(anchors[i]) || a.shape != shape_of(anchors[i]))
-      throw Failure(fmt::format("input '{}' is {}, but '{}' contains {}", name,
-                                anchor_type(anchors[i]), path, found));
+      throw Failure(fmt::format("input '{}' is {}, but '{}' contains {}{}", name,
+                                anchor_type(anchors[i]), path, found,
+                                a.dtype == poprt_anchor_dtype(anchors[i])
+                                    ? ""
+                                    : conversion_hint(poprt_anchor_dtype(anchors[i]))));
     if (!a.data.empty()) std::memcpy(memory[i].data(), a.data.data(), a.data.size());
     given[i] = true;
   };
