@@ -90,9 +90,15 @@ void shapes_from_data(CompareArguments& a) {
       for (const std::string& word : *words)
         if (word.starts_with(v->name() + "=")) path = word.substr(v->name().size() + 1);
     if (path.empty() || !std::filesystem::exists(path)) continue;
+    const std::vector<int64_t> found = read_tensor(path).shape;
+    if (v->type.has_shape &&
+        !std::ranges::equal(v->type.shape, found, [](int64_t declared, int64_t size) {
+          return declared == kUnknownDim || declared == size;
+        }))
+      throw Failure(fmt::format("input '{}' is {}, but '{}' has shape [{}]", v->name(),
+                                ir::type_string(v->type), path, fmt::join(found, ",")));
     std::string dims;
-    for (const int64_t d : read_tensor(path).shape)
-      dims += (dims.empty() ? "" : ",") + std::to_string(d);
+    for (const int64_t d : found) dims += (dims.empty() ? "" : ",") + std::to_string(d);
     a.compile.input_shape.push_back(v->name() + "=" + dims);
   }
 }

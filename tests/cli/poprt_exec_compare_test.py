@@ -80,6 +80,13 @@ class Compare(CommandTest):
         self.npy("short.npy", "i8", [2, 3], [0, 1, 1, 0, 0, 1])
         self.assertIn("its reference has shape [2,3]", self.run_command(*words, "at=short.npy").err)
 
+    def test_data_of_another_model(self):
+        os.mkdir(self.path("set"))
+        self.tensor_pb("set/input_0.pb", 1, [2, 1, 8, 1], struct.pack("<16f", *range(16)))
+        self.fails([DIGITS, "--data_set", "set"], "input 'image' is f32[N,1,8,8], but 'set/input_0.pb' has shape [2,1,8,1]")
+        self.npy("x.npy", "f4", [2, 3], X)
+        self.fails([DIGITS, "--input", "image=x.npy", "--reference", "scores=y.npy"], "but 'x.npy' has shape [2,3]")
+
     def test_tolerances(self):
         self.npy("off.npy", "f4", [2, 3], [0.0, 0.0, 0.0, 1.0, 2.5, 3.0])
         self.assertEqual(self.compare("off.npy", "--atol", "0.6").code, 0)
