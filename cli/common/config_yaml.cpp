@@ -77,6 +77,17 @@ class Events {
   size_t line_ = 1;
 };
 
+// The file of --config_yaml and the lines of the options that only it has.
+struct ReadLines {
+  std::string path;
+  std::map<std::string, size_t> of;
+};
+
+ReadLines& read_lines() {
+  static ReadLines lines;
+  return lines;
+}
+
 std::string read_text(const std::string& option, const std::string& path) {
   std::string text;
   try {
@@ -180,6 +191,11 @@ std::vector<std::string> words(Events& events, const OptionInfo& option, yaml_ev
     if (type != YAML_SCALAR_EVENT)
       events.fail(fmt::format("{}: expected words, found a list or a mapping in it", option.name));
     list.push_back(scalar(events, option));
+    if (option.name == "input_shape" && list.back().find('=') == std::string::npos)
+      events.fail(fmt::format(
+          "input_shape: expected NAME=d0,d1,..., found '{}'; YAML separates the items of a list at "
+          "commas, so give each shape in quotes",
+          list.back()));
   }
   if (list.empty()) events.fail(fmt::format("{} has no value", option.name));
   return list;
@@ -293,8 +309,18 @@ void read_sharding_yaml(const std::string& path, GivenOptions& options) {
   if (!stages.empty()) options.add(*option_tables().find("pipelining_info"), std::move(stages));
 }
 
+std::string with_yaml_line(const std::string& message) {
+  const size_t end = message.find(": ");
+  if (!message.starts_with("--") || end == std::string::npos) return message;
+  const auto line = read_lines().of.find(message.substr(2, end - 2));
+  if (line == read_lines().of.end()) return message;
+  return fmt::format("--config_yaml: {}:{}: {}", read_lines().path, line->second,
+                     message.substr(2));
+}
+
 std::vector<GivenOptions> read_config_yaml(const std::string& path, GivenOptions& options) {
   const std::string option = "config_yaml", text = read_text(option, path);
+  read_lines() = {.path = path, .of = {}};
   Events events(option, path, text);
   events.next();  // start of the stream
   if (events.next() == YAML_STREAM_END_EVENT) events.fail("there are no options");
@@ -304,6 +330,7 @@ std::vector<GivenOptions> read_config_yaml(const std::string& path, GivenOptions
   read_options(events, options, [&](const std::string& name, const OptionInfo* option) {
     if (option && option->name == "config_yaml")
       events.fail("a file of options cannot name another");
+    if (option && !given.has(option->name)) read_lines().of[option->name] = events.line();
     if (name != "model_fusion") return false;
     models = read_models(events, given);
     return true;

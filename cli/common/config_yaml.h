@@ -14,6 +14,10 @@ namespace poprt::cli {
 // than 1 MiB, and more than four levels below an option, and Failure if the file cannot be read.
 std::vector<GivenOptions> read_config_yaml(const std::string& path, GivenOptions& options);
 
+// Returns the message of an error of an option, "--NAME: ...", with the file and the line if
+// read_config_yaml() has read the option outside of model_fusion.
+std::string with_yaml_line(const std::string& message);
+
 // Adds the contents of a --manual_sharding_config file as options sharding_info and
 // pipelining_info. The file is a list of maps with a node, and a device, a stage or both. Throws
 // Usage if `options` has one of these options, and as above.

@@ -121,7 +121,8 @@ int main(int argc, char** argv) {
     try {
       return poprt::cli::main_checked(argc, argv);
     } catch (const poprt::cli::Usage& e) {
-      throw poprt::cli::Usage(poprt::cli::with_typed_names(e.what(), argc, argv));
+      throw poprt::cli::Usage(
+          poprt::cli::with_typed_names(poprt::cli::with_yaml_line(e.what()), argc, argv));
     } catch (const poprt::cli::Failure& e) {
       throw poprt::cli::Failure(poprt::cli::with_piped_name(e.what()));
     }

@@ -93,11 +93,21 @@ compiler_options:
                           ("input_shape: {x: {a: 1}}", "x: expected one value or a list"), ("pack_args: {max_valid_num: {a: 1}}", "expected one value")):
             with self.subTest(text):
                 self.misused(self.config(text), "--config_yaml: c.yaml:", why)
-        for text, why in (("serialize_matmul: {node_h: none}", "--serialize_matmul: expected"),
+        for text, why in (("serialize_matmul: {node_h: none}", "--config_yaml: c.yaml:2: serialize_matmul: expected"),
                           ("passes: merge_matmul\npass_args: {merge_matmul: {node: a}}", "pass merge_matmul has no parameter 'node'")):
             with self.subTest(text):
                 self.misused(self.config(f"input_model: {self.two_products()}\n{text}"), why)
         self.fails(self.config(f"input_model: {self.two_products()}\npass_args: {{nonsense: {{node: a}}}}"), "no pass 'nonsense'")
+
+    def test_errors_of_values_name_the_file_and_the_line(self):
+        for text, why in (("\ninput_shape: ids=2,9 mask=2,9", "c.yaml:3: input_shape: expected NAME=d0,d1,..."),
+                          ("input_shape: [ids=2,9, 'mask=2,9']", "c.yaml:2: input_shape: expected NAME=d0,d1,..., found '9'; YAML separates the "
+                           "items of a list at commas, so give each shape in quotes"),
+                          ("\n\ncompiler_options: a", "c.yaml:4: compiler_options: expected KEY=VAL, found 'a'"),
+                          ("pad_values: a", "c.yaml:2: pad_values: expected")):
+            with self.subTest(text):
+                self.misused(self.config(f"input_model: {DIGITS}\n{text}"), "--config_yaml: " + why)
+        self.misused([*self.config(f"input_model: {DIGITS}\npad_values: a"), "--pad_values", "b"], "poprt: --pad_values: expected", "'b'")
 
     def test_hostile_maps(self):
         deep = "serialize_matmul: " + "{a: " * 50000 + "1" + "}" * 50000
