@@ -103,6 +103,14 @@ struct TextResult {
   }
 };
 
+// The library's errors begin with a place in its source, "./src/file.cc(232) [condition] reason".
+// Returns ": reason", or an empty text if there is none.
+std::string reason_of(std::string_view error) {
+  const size_t place = error.find(".cc("), end = error.find("] ");
+  if (place != error.npos && end != error.npos && place < end) error.remove_prefix(end + 2);
+  return error.empty() ? std::string() : ": " + std::string(error);
+}
+
 class SentencePiece : public Tokenizer {
  public:
   explicit SentencePiece(const fs::path& file)
@@ -111,7 +119,8 @@ class SentencePiece : public Tokenizer {
     std::array<char, 512> error{};
     model_ = library_.open(bytes.data(), bytes.size(), error.data(), error.size());
     if (!model_)
-      throw Failure("'" + file.string() + "' is not a model of sentencepiece: " + error.data());
+      throw Failure("'" + file.string() + "' is not a model of sentencepiece" +
+                    reason_of(error.data()));
     size_ = library_.size(model_);
   }
   ~SentencePiece() override { library_.close(model_); }

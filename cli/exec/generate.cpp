@@ -267,6 +267,11 @@ void check_words(const GenerateArguments& a) {
     throw Usage("expected prompts as texts by --prompt, or as tokens by --ids, or --features");
   for (const std::string& text : a.stop_texts)
     if (text.empty()) throw Usage("--stop-text: the text is empty");
+  if (a.num_beams > 1 && a.temperature != 0)
+    throw Usage("--num-beams: a beam search needs --temperature 0");
+  if (a.num_return_sequences > a.num_beams)
+    throw Usage(fmt::format("--num-return-sequences: expected at most --num-beams ({}), found {}",
+                            a.num_beams, a.num_return_sequences));
   if (a.chat && a.prompts.empty())
     throw Usage("--chat: expected prompts as texts by --prompt, which the template is for");
 }
@@ -384,14 +389,20 @@ void add_generate(Command& app, std::function<int()>& action) {
       ->check(between(int64_t{0}, int64_t{1} << 24))
       ->capture_default_str();
   c->add_option("--temperature", a->temperature, "0: the most probable token")
+      ->check(between(0.0, 1e6))
       ->capture_default_str();
   c->add_option("--top-k", a->top_k, "Most probable tokens to choose from; 0: all")
+      ->check(at_least(int64_t{0}))
       ->capture_default_str();
   c->add_option("--top-p", a->top_p, "Sum of the probabilities of the tokens to choose from")
+      ->check(between(1e-9, 1.0))
       ->capture_default_str();
   c->add_option("--min-p", a->min_p, "Least part of the greatest probability")
+      ->check(between(0.0, 1.0))
       ->capture_default_str();
-  c->add_option("--repetition-penalty", a->repetition_penalty, "1: none")->capture_default_str();
+  c->add_option("--repetition-penalty", a->repetition_penalty, "1: none")
+      ->check(between(1e-3, 1e3))
+      ->capture_default_str();
   c->add_option("--seed", a->seed, "Seed of the choices")->capture_default_str();
   c->add_option("--stop", a->stop, "2,7: further tokens that end a text")->many();
   c->add_option("--stop-text", a->stop_texts, "A text ends before this text")->many();
@@ -406,6 +417,7 @@ void add_generate(Command& app, std::function<int()>& action) {
       ->capture_default_str();
   c->add_option("--length-penalty", a->length_penalty,
                 "A score is divided by the length to this power")
+      ->check(between(-100.0, 100.0))
       ->capture_default_str();
   c->add_option(
        "--early-stopping", a->early_stopping,
@@ -422,8 +434,10 @@ void add_generate(Command& app, std::function<int()>& action) {
                 "int8: caches of keys and values have 8 bits [the precision of the model]")
       ->check(one_of({"int8"}));
   c->add_option("--max-length", a->max_length,
-                "Tokens of prompt and text [the context of the model, at most 2048]");
-  c->add_option("--slots", a->slots, "Texts that one step computes together [the prompts]");
+                "Tokens of prompt and text [the context of the model, at most 2048]")
+      ->check(between(int64_t{2}, int64_t{1} << 24));
+  c->add_option("--slots", a->slots, "Texts that one step computes together [the prompts]")
+      ->check(between(int64_t{1}, int64_t{4096}));
   c->add_option("--prefill", a->prefill, "Tokens of a prompt that one run computes [32 and 128]");
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_option("--save", a->save, "FILE.popef: write the compiled model");

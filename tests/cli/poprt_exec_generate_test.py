@@ -146,7 +146,7 @@ class Generate(CommandTest):
         for text, wanted in zip(output["texts"], search["texts"]):
             self.assertAlmostEqual(text["score"], wanted["score"], 3)
         self.fails([*words, "--slots", "2"], "each beam needs one")
-        self.fails([*words, "--temperature", "1"], "a beam search has temperature 0")
+        self.misused([*words, "--temperature", "1"], "--num-beams: a beam search needs --temperature 0")
 
     def test_wrong_words(self):
         model = os.path.join(FOLDER, "genai")
@@ -157,7 +157,12 @@ class Generate(CommandTest):
         self.fails(["nowhere", "--prompt", "a"], "there is no model 'nowhere'")
         self.fails([model, "--ids", "1,x"], "expected numbers of tokens", code=2)
         self.fails([model, "--ids", "53"], "token 53")
-        self.fails([model, "--ids", "1", "--top-p", "2"], "top_p")
+        for words, why in ((["--top-p", "2"], "--top-p: expected a number from 1e-09 to 1, found '2'"), (["--temperature", "-1"], "--temperature: "),
+                           (["--top-k", "-1"], "--top-k: "), (["--min-p", "1.5"], "--min-p: "), (["--max-length", "1"], "--max-length: "),
+                           (["--repetition-penalty", "0"], "--repetition-penalty: "), (["--length-penalty", "101"], "--length-penalty: "),
+                           (["--slots", "0"], "--slots: "), (["--num-beams", "2", "--temperature", "1"], "--num-beams: a beam search needs"),
+                           (["--num-return-sequences", "2"], "--num-return-sequences: expected at most --num-beams (1), found 2")):
+            self.misused([model, "--ids", "1", *words], f"poprt_exec generate: {why}")
         self.fails([model, "--ids", "1", "--max-length", "65"], "context of 64")
         self.fails(["nowhere", "--ids", "1"], "there is no model 'nowhere'")
 
@@ -203,6 +208,8 @@ class Generate(CommandTest):
         self.fails([model, "--prompt", "a", "--tokenizer", os.path.join(TOKENIZERS, "bytes.model")],
                    "the tokenizer has 309 tokens, and the model knows 53")
         self.fails([model, "--prompt", "a", "--tokenizer", os.path.join(model, "model.onnx")], "is not a model of sentencepiece")
+        self.write("a.py", b"import json\n")
+        self.fails([model, "--prompt", "a", "--tokenizer", "a.py"], "poprt_exec generate: 'a.py' is not a model of sentencepiece\n")
 
     def test_the_package_tokenizers_reads_a_tokenizer_json(self):
         shutil.copytree(os.path.join(FOLDER, "genai"), self.path("model"))
