@@ -11,9 +11,9 @@
 #include "common/json.h"
 #include "common/standard_streams.h"
 #include "common/written_files.h"
-#include "compiler/chip_options.h"
 #include "compiler/driver.h"
 #include "exec/commands.h"
+#include "exec/support/chip_source.h"
 #include "exec/support/shard_estimate.h"
 #include "exec/support/shard_trial.h"
 #include "onnx/export.h"
@@ -88,7 +88,7 @@ Found search(const AutoShardArguments& a, const ir::Graph& graph) {
 Found search_by_estimate(const AutoShardArguments& a, const ir::Graph& graph) {
   std::vector<SubGraph> parts = sub_graphs(graph);
   const auto ipus = static_cast<size_t>(a.num_ipus);
-  const ShardEstimate estimate(graph, parts, compiler::chip_target(a.target), a.available_memory);
+  const ShardEstimate estimate(graph, parts, chip_given(a.target, "--target"), a.available_memory);
   estimate.set_times(parts);
   std::atomic<size_t> tried = 0;
   const CompilePlan plan = [&](const Plan& p) {

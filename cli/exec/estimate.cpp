@@ -74,7 +74,7 @@ void set_host_options(const EstimateArguments& a, ipu::ChipOptions& chip) {
 
 compiler::EstimateOptions options_of(const EstimateArguments& a) {
   compiler::EstimateOptions o;
-  o.target = compiler::chip_target(a.target);
+  o.target = chip_given(a.target, "--target");
   o.precision = a.precision;
   o.weights = a.weights;
   o.rounds = a.rounds;
@@ -361,7 +361,7 @@ int run(EstimateArguments a) {
   if (!a.svg.empty()) write_svg(a.svg, e);
   if (!a.compare.empty()) {
     compiler::EstimateOptions other = options;
-    other.target = compiler::chip_target(a.compare);
+    other.target = chip_given(a.compare, "--compare");
     const ipu::Estimate b = estimate_of(*graph, other);
     if (a.json)
       fmt::print("{}\n", to_text(nlohmann::ordered_json{{"a", ipu::report_json(e, report)},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <initializer_list>
 
 #include "base/json.h"
@@ -101,11 +102,13 @@ void read_field(const char* field, const nlohmann::json& json, T& value) {
 std::span<const Target> targets() { return table(); }
 
 const Target& target_of(std::string_view name) {
+  std::string lower(name);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   for (const OtherName& other : kOtherNames)
-    if (other.other == name) name = other.name;
+    if (other.other == lower) lower = other.name;
   std::string names;
   for (const Target& t : table()) {
-    if (t.name == name) return t;
+    if (t.name == lower) return t;
     names += (names.empty() ? "" : ", ") + t.name;
   }
   fail(ErrorCode::invalid_argument, "there is no target '{}'; targets are {}", name, names);

@@ -45,7 +45,7 @@ struct Target {
 std::span<const Target> targets();
 
 // A target by name, or by another name of the chip, such as ipu21 or gc200 (kOtherNames in
-// target.cpp). Throws invalid_argument with the names of the targets.
+// target.cpp), in upper or lower case. Throws invalid_argument with the names of the targets.
 const Target& target_of(std::string_view name);
 
 // A target as JSON has the fields above and "base", the name of the target from which absent fields

@@ -23,6 +23,13 @@ class Estimate(CommandTest):
         self.succeeds("Relu.popef")
         self.fails(["Tanh.popef"], "'m.onnx' is not the source of 'Tanh.popef'", "recorded hash")
 
+    def test_targets_have_names_in_upper_and_lower_case(self):
+        self.compiled("Tanh")
+        self.assertEqual(self.succeeds("m.onnx", "--target", "GC200"), self.succeeds("m.onnx", "--target", "mk2"))
+        for option in ("--target", "--compare"):
+            self.misused(["m.onnx", option, "ipu3"], f"poprt_exec estimate: {option}: there is no target 'ipu3'; targets are mk1, mk2, bow, c600")
+        self.fails(["m.onnx", "--target", "none.json"], "none.json")
+
     def test_the_weights_of_the_source_may_be_missing(self):
         self.write("w.bin", bytes(12))
         self.write("e.onnx", added_to_external("w.bin"))

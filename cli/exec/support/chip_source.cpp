@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "compiler/chip_options.h"
 #include "compiler/driver.h"
 #include "onnx/model_hash.h"
 #include "runtime/session/model_source.h"
@@ -71,6 +72,15 @@ void find_model(const popef::Model& model, const std::string& file, ChipSource& 
 }
 
 }  // namespace
+
+ipu::Target chip_given(const std::string& word, const char* option) {
+  try {
+    return compiler::chip_target(word);
+  } catch (const Error& e) {
+    if (word.ends_with(".json")) throw;
+    throw Usage(fmt::format("{}: {}", option, e.message()));
+  }
+}
 
 std::string ChipSource::option(const std::string& name, const std::string& fallback) const {
   const auto at = options.find(name);

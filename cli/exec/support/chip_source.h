@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/abi.h"
+#include "ipu/target.h"
 #include "ir/graph.h"
 #include "popef/model.h"
 
@@ -32,5 +33,8 @@ ChipSource chip_source(const std::string& path);
 // Only shapes are read, so that weights in external files may be missing.
 std::unique_ptr<ir::Graph> read_chip_source(const ChipSource& source,
                                             const CompileSettings& settings);
+
+// The chip that an option names. Throws Usage for an unknown name, and errors of a JSON file.
+ipu::Target chip_given(const std::string& word, const char* option);
 
 }  // namespace poprt::cli

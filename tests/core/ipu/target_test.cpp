@@ -12,6 +12,8 @@ TEST(Targets, AreFoundByEachOfTheirNames) {
   EXPECT_EQ(target_of("ipu21").name, "c600");
   EXPECT_EQ(target_of("ipu2").name, "mk2");
   EXPECT_EQ(target_of("ipu1").tiles, 1216);
+  EXPECT_EQ(target_of("C600").name, "c600");
+  EXPECT_EQ(target_of("Bow-2000").name, "bow");
   EXPECT_EQ(target_of("bow").clock_ghz, 1.85);
   EXPECT_EQ(target_of("c600").memory(), int64_t{1472} * 638976);
   try {
