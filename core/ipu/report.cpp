@@ -301,22 +301,32 @@ nlohmann::ordered_json report_json(const Estimate& e, const ReportOptions& optio
 std::string comparison_text(const Estimate& a, const std::string& name_a, const Estimate& b,
                             const std::string& name_b) {
   std::string out = fmt::format("{:<28} {:>16} {:>16} {:>8}\n", "", name_a, name_b, "ratio");
-  const auto row = [&](const char* what, double x, double y) {
-    out += fmt::format("{:<28} {:>16.3f} {:>16.3f} {:>8.3f}\n", what, x, y, x != 0 ? y / x : 0.0);
+  constexpr size_t kWidth = 16;  // of a column
+  const auto ratio = [](double x, double y) {
+    return fmt::format("{:>8.3f}\n", x != 0 ? y / x : 0);
   };
-  row("cycles", static_cast<double>(a.cycles), static_cast<double>(b.cycles));
-  row("milliseconds", a.milliseconds(), b.milliseconds());
-  row("samples/s", a.throughput, b.throughput);
-  row("compute cycles", static_cast<double>(a.compute_cycles),
-      static_cast<double>(b.compute_cycles));
-  row("exchange cycles", static_cast<double>(a.exchange_cycles),
-      static_cast<double>(b.exchange_cycles));
-  row("bytes of the busiest tile", static_cast<double>(a.tile_bytes()),
-      static_cast<double>(b.tile_bytes()));
-  row("  with gaps", static_cast<double>(a.needed_bytes()), static_cast<double>(b.needed_bytes()));
+  const auto measure = [&](const char* what, double x, double y) {
+    out += fmt::format("{:<28} {:>{}.3f} {:>{}.3f} {}", what, x, kWidth, y, kWidth, ratio(x, y));
+  };
+  const auto count = [&](std::string_view what, int64_t x, int64_t y) {
+    out += fmt::format("{:<28} {:>{}} {:>{}} {}", what, x, kWidth, y, kWidth,
+                       ratio(static_cast<double>(x), static_cast<double>(y)));
+  };
   const auto words = [&](const char* what, std::string_view x, std::string_view y) {
-    out += fmt::format("{:<28} {:>16} {:>16}\n", what, x, y);
+    if (std::max(x.size(), y.size()) <= kWidth)
+      out += fmt::format("{:<28} {:>{}} {:>{}}\n", what, x, kWidth, y, kWidth);
+    else if (x == y)
+      out += fmt::format("{}: {}\n", what, x);
+    else
+      out += fmt::format("{}, {}: {}\n{}, {}: {}\n", what, name_a, x, what, name_b, y);
   };
+  count("cycles", a.cycles, b.cycles);
+  measure("milliseconds", a.milliseconds(), b.milliseconds());
+  measure("samples/s", a.throughput, b.throughput);
+  count("compute cycles", a.compute_cycles, b.compute_cycles);
+  count("exchange cycles", a.exchange_cycles, b.exchange_cycles);
+  count("bytes of the busiest tile", a.tile_bytes(), b.tile_bytes());
+  count("  with gaps", a.needed_bytes(), b.needed_bytes());
   words("memory", verdict(a.fits(), a.borderline()), verdict(b.fits(), b.borderline()));
   words("trust of the cycles", trust_name(a.cycle_quality.trust),
         trust_name(b.cycle_quality.trust));
@@ -330,9 +340,7 @@ std::string comparison_text(const Estimate& a, const std::string& name_a, const 
   for (const TypeCost& t : cycles_by_type(a)) types[t.type].first = t.cycles;
   for (const TypeCost& t : cycles_by_type(b)) types[t.type].second = t.cycles;
   for (const auto& [type, cycles] : types)
-    if (cycles.first || cycles.second)
-      row(("  " + type).c_str(), static_cast<double>(cycles.first),
-          static_cast<double>(cycles.second));
+    if (cycles.first || cycles.second) count("  " + type, cycles.first, cycles.second);
   for (const std::string& line : a.program.assumptions) out += "assumed: " + line + "\n";
   return out;
 }

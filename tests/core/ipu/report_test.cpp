@@ -516,23 +516,30 @@ TEST(Report, AComparisonHasBothNumbersAndTheirRatio) {
   b.program.ops[0].type = "Added";
   EXPECT_EQ(comparison_text(a, "one", b, "two"),
             R"(                                          one              two    ratio
-cycles                              20000.000        50000.000    2.500
+cycles                                  20000            50000    2.500
 milliseconds                            0.013            0.033    2.500
 samples/s                            5818.200         1000.000    0.172
-compute cycles                       8000.000         6000.000    0.750
-exchange cycles                      5000.000            0.000    0.000
-bytes of the busiest tile          500072.000       800000.000    1.600
-  with gaps                        500100.000       800000.000    1.600
+compute cycles                           8000             6000    0.750
+exchange cycles                          5000                0    0.000
+bytes of the busiest tile              500072           800000    1.600
+  with gaps                            500100           800000    1.600
 memory                                   fits     does not fit
 trust of the cycles                calibrated          checked
   error                               error C          error D
 trust of the samples/s              unchecked       calibrated
   error                               error H          error I
 trust of the memory                   checked        unchecked
-  Added                                 0.000         3618.000    0.000
-  MatMul                             7272.000            0.000    0.000
-  Softmax                            7236.000         3618.000    0.500
+  Added                                     0             3618    0.000
+  MatMul                                 7272                0    0.000
+  Softmax                                7236             3618    0.500
 )");
+  b.cycle_quality.error = "not measured for products";
+  const std::string long_words = comparison_text(a, "one", b, "two");
+  EXPECT_NE(long_words.find("\n  error, one: error C\n  error, two: not measured for products\n"),
+            std::string::npos)
+      << long_words;
+  EXPECT_NE(comparison_text(b, "one", b, "two").find("\n  error: not measured for products\n"),
+            std::string::npos);
 }
 
 }  // namespace
