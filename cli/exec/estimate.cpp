@@ -210,7 +210,10 @@ int sweep(const EstimateArguments& a) {
   const auto [name, list] = split_pair(a.sweep, "--sweep");
   const bool batches = name == "batch_size";
   if (!batches && name != "available_memory_proportion")
-    throw Usage("--sweep: expected batch_size=N,N,... or available_memory_proportion=P,P,...");
+    throw Usage(
+        fmt::format("--sweep: expected batch_size=N,N,... or available_memory_proportion=P,P,..., "
+                    "found '{}'",
+                    printable(a.sweep)));
   if (!a.svg.empty() || !a.compare.empty() || a.operations || a.plans)
     throw Usage(
         "--sweep prints one line for each value: leave out --svg, --compare, --verbose, --plans");

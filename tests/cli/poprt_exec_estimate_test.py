@@ -30,6 +30,10 @@ class Estimate(CommandTest):
             self.misused(["m.onnx", option, "ipu3"], f"poprt_exec estimate: {option}: there is no target 'ipu3'; targets are mk1, mk2, bow, c600")
         self.fails(["m.onnx", "--target", "none.json"], "none.json")
 
+    def test_a_sweep_of_another_option(self):
+        self.compiled("Tanh")
+        self.misused(["m.onnx", "--sweep", "tiles=1"], "--sweep: expected batch_size=N,N,...", ", found 'tiles=1'")
+
     def test_the_weights_of_the_source_may_be_missing(self):
         self.write("w.bin", bytes(12))
         self.write("e.onnx", added_to_external("w.bin"))
