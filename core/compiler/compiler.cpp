@@ -264,7 +264,7 @@ bool convert(ir::Graph& graph, const Options& options) {
   fix_shapes(graph, options);
   int64_t limit = options.rewrite_limit;
   run_early(graph, options, limit);
-  require_static_inputs(graph, options.input_shape);
+  require_static_inputs(graph, options.input_shape, options.batch_size > 0);
   number_class_labels(graph);
   const DeclaredTypes declared(graph, options.strict);
   declared.check_all(graph);

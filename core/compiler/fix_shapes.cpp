@@ -36,15 +36,16 @@ std::string_view misspelt(const ir::Graph& graph, const ShapeSet& given, const s
 
 }  // namespace
 
-void require_static_inputs(const ir::Graph& graph, const ShapeSet& given) {
+void require_static_inputs(const ir::Graph& graph, const ShapeSet& given, bool has_batch) {
   for (const ir::Value* v : graph.inputs()) {
     if (v->type.is_static()) continue;
     refuse_text(*v);
     const std::string_view other = misspelt(graph, given, v->name());
     fail(ErrorCode::invalid_argument,
          "input '{}' is {}: every dimension must be known at compile time; give `input_shapes` "
-         "{}=... or `batch_size` with `batch_axis`{}",
+         "{}=...{}{}",
          v->name(), type_string(v->type), v->name(),
+         has_batch ? "" : " or `batch_size` with `batch_axis`",
          other.empty() ? ""
                        : fmt::format("; a shape is given for '{}', which is not an input", other));
   }

@@ -13,9 +13,11 @@ namespace poprt::compiler {
 void fix_shapes(ir::Graph& graph, const Options& options);
 
 // Throws invalid_argument if an input is not static, because the device runs only static graphs.
-// The message names a similar name in `given`, the shapes of options, that is not an input. If the
-// input has strings, throws like refuse_text().
-void require_static_inputs(const ir::Graph& graph, const ShapeSet& given = {});
+// The message names a similar name in `given`, the shapes of options, that is not an input, and
+// advises a batch size if `has_batch` is false. If the input has strings, throws like
+// refuse_text().
+void require_static_inputs(const ir::Graph& graph, const ShapeSet& given = {},
+                           bool has_batch = false);
 
 // Throws unimplemented if an input of a model has strings, which no shape makes possible.
 void refuse_text(const ir::Value& input);

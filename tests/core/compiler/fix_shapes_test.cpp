@@ -19,7 +19,7 @@ std::string message_of(const Options& options) {
   const auto graph = ir::parse_text(kGraph);
   try {
     fix_shapes(*graph, options);
-    require_static_inputs(*graph, options.input_shape);
+    require_static_inputs(*graph, options.input_shape, options.batch_size > 0);
   } catch (const Error& e) {
     return e.message();
   }
@@ -43,6 +43,13 @@ TEST(FixShapes, BatchSizeSetsTheAxisOfEveryInput) {
 TEST(FixShapes, NamesTheInputAndTheOptionThatFixesIt) {
   EXPECT_NE(message_of({}).find("input 'a' is f32[N,3]"), std::string::npos);
   EXPECT_NE(message_of({}).find("`input_shapes` a="), std::string::npos);
+}
+
+TEST(FixShapes, AdvisesABatchSizeIfThereIsNone) {
+  EXPECT_NE(message_of({}).find("a=... or `batch_size` with `batch_axis`"), std::string::npos);
+  EXPECT_EQ(message_of({.batch_size = 8, .batch_axis = 0}),
+            "input 'b' is f32[8,?]: every dimension must be known at compile time; give "
+            "`input_shapes` b=...");
 }
 
 TEST(FixShapes, RefusesToChangeAKnownDimension) {
