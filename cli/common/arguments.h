@@ -170,7 +170,7 @@ Check between(T from, T to) {
     const auto [p, error] = std::from_chars(word.data(), end, value);
     if (error == std::errc() && p == end && value >= from && value <= to) return {};
     const char* what = std::is_integral_v<T> ? "a whole number" : "a number";
-    return to == std::numeric_limits<T>::max()
+    return to == std::numeric_limits<T>::max() && error != std::errc::result_out_of_range
                ? fmt::format("expected {} of at least {}, found '{}'", what, from, word)
                : fmt::format("expected {} from {} to {}, found '{}'", what, from, to, word);
   };

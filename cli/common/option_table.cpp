@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <limits>
 #include <sstream>
 
 #include "common/abi.h"
@@ -72,6 +73,12 @@ std::optional<T> parse_number(const std::string& word) {
   const auto [p, error] = std::from_chars(word.data(), end, value);
   if (error != std::errc() || p != end) return std::nullopt;
   return value;
+}
+
+bool is_too_large(const std::string& word) {
+  int64_t value = 0;
+  return std::from_chars(word.data(), word.data() + word.size(), value).ec ==
+         std::errc::result_out_of_range;
 }
 
 std::string range_of(const OptionInfo& o) {
@@ -150,7 +157,10 @@ std::string value_error(const OptionInfo& o, const std::string& word) {
   if (value && (!o.least || *value >= *o.least) && (!o.above || *value > *o.above) &&
       (!o.most || *value <= *o.most))
     return {};
-  return fmt::format("expected {}, found '{}'", range_of(o), word);
+  std::string range = range_of(o);
+  if (o.kind == "integer" && !o.most && is_too_large(word))
+    range += fmt::format(" and at most {}", std::numeric_limits<int64_t>::max());
+  return fmt::format("expected {}, found '{}'", range, word);
 }
 
 void GivenOptions::add_to(Command& app, const std::vector<OptionInfo>& options) {

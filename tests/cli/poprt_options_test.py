@@ -225,6 +225,7 @@ class AsArgparse(OptionTest):
     def test_ambiguous_beginnings_are_one_line_with_the_candidates(self):
         self.misused(["--input", model("relu")], "'--input' is ambiguous, it could be --input_model, --input_shape")
         self.misused(["-i", model("relu"), "--batch=3"], "--batch_size, --batch_axis, --batches_per_step")
+        self.misused(["-i", model("relu"), "--batch_size", "9" * 20], "expected a whole number of at least 1 and at most 9223372036854775807, found")
         self.misused(["-i", model("relu"), "--xxxxxxx"], "there is no option")
 
     def test_an_alias_and_its_option_are_one(self):

@@ -84,6 +84,8 @@ TEST(Arguments, NumbersHaveBothLimits) {
   EXPECT_EQ(least("3"), "");
   EXPECT_EQ(least("2147483647"), "");
   EXPECT_EQ(least("2"), "expected a whole number of at least 3, found '2'");
+  EXPECT_EQ(least("2147483648"),
+            "expected a whole number from 3 to 2147483647, found '2147483648'");
   const Check ratio = between(0.5, 1.5);
   EXPECT_EQ(ratio("0.5"), "");
   EXPECT_EQ(ratio("1.5"), "");
