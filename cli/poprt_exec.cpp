@@ -83,8 +83,8 @@ int main(int argc, char** argv) {
                                             : unknown_command(app, command)));
     return 2;
   }
-  const bool of_a_command = !command.empty() && command[0] != '-' && command != "help";
-  return guarded((of_a_command ? "poprt_exec " + command : "poprt_exec").c_str(), [&] {
+  const std::string selected = app.selected(static_cast<int>(words.size()), words.data());
+  return guarded(selected.c_str(), [&] {
     if (command == "help") return *handle_help("poprt_exec", argc, argv);
     if (const auto code = app.parse(static_cast<int>(words.size()), words.data())) return *code;
     load_given_plugins();

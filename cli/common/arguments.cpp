@@ -404,6 +404,19 @@ bool Command::has_command(const std::string& name) const {
                              [&](const CLI::App* command) { return command->get_name() == name; });
 }
 
+std::string Command::selected(int argc, const char* const* argv) const {
+  std::string name = app_->get_name();
+  const CLI::App* at = app_;
+  for (int i = 1; i < argc; i++) {
+    const auto commands = at->get_subcommands({});
+    const auto found = std::ranges::find(commands, argv[i], &CLI::App::get_name);
+    if (found == commands.end()) break;
+    at = *found;
+    name += " " + at->get_name();
+  }
+  return name;
+}
+
 std::vector<std::string> Command::command_names() const {
   std::vector<std::string> names;
   for (const CLI::App* command : app_->get_subcommands({})) names.push_back(command->get_name());
@@ -429,11 +442,14 @@ std::optional<int> Command::parse(int argc, char** argv) {
     flush_standard_output();
     return code;
   } catch (const Usage& e) {
-    print_error("{0}: {1}; see {0} --help\n", app.get_name(), printable(e.what()));
+    print_error("{0}: {1}; see {0} --help\n", selected(argc, argv), printable(e.what()));
     return 2;
   } catch (const CLI::ParseError& e) {
     std::string command = app.get_name();
-    for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
+    for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+      at = at->get_subcommands().front();
+      command += " " + at->get_name();
+    }
     print_error("{}: {}; see {} --help\n", command, printable(usage_error(app, words, e)), command);
     return 2;
   }

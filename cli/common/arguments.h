@@ -99,6 +99,9 @@ class Command {
   // The last paragraph of --help.
   void footer(const std::string& text);
   bool has_command(const std::string& name) const;
+  // Returns the name of the command that the first words of the command line select, such as
+  // "poprt_exec debug compare".
+  std::string selected(int argc, const char* const* argv) const;
   // Whether the command line has this option of the command, such as --threads.
   bool is_given(const std::string& option) const;
   std::vector<std::string> command_names() const;

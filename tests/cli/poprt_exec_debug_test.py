@@ -52,6 +52,11 @@ def npy(values, shape):
 class DebugTest(CommandTest):
     command = "poprt_exec debug"
 
+    def fails(self, words, *facts, code=1):
+        """Errors begin with the name of the sub-command."""
+        with mock.patch.object(self, "command", " ".join([self.command, *words[:1]])):
+            return super().fails(words[1:], *facts, code=code)
+
     def setUp(self):
         super().setUp()
         for name, factor in (("one", 2.0), ("two", 2.5)):
@@ -148,7 +153,7 @@ class Compare(DebugTest):
         self.fails([*self.WORDS, "x=twos"], "expected zeros, ones, rand or a .npy file", "'twos'")
         self.write("short.npy", npy([1], [1]))
         self.fails([*self.WORDS, "x=short.npy"], "expected [2,2] (4 elements), 'short.npy' contains [1]")
-        self.misused(["compare"], "--src_model")
+        self.misused(["compare"], "--src_model", "; see poprt_exec debug compare --help")
 
     @unittest.skipUnless(PYTHON, "no Python with NumPy")
     def test_onnxruntime_in_python(self):
