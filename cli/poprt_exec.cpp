@@ -18,15 +18,16 @@ namespace {
 // Describes a command that does not exist, with the one that the user probably means.
 std::string unknown_command(const poprt::cli::Command& app, const std::string& command) {
   constexpr std::pair<const char*, const char*> kOtherNames[] = {
-      {"perf", "bench"},    {"benchmarks", "bench"}, {"measure", "bench"},   {"infer", "run"},
-      {"predict", "run"},   {"execute", "run"},      {"diff", "compare"},    {"show", "inspect"},
-      {"dump", "inspect"},  {"optimize", "opt"},     {"optimise", "opt"},    {"operators", "ops"},
-      {"profile", "bench"}, {"shard", "auto_shard"}, {"chat", "generate"},   {"monitor", "top"},
-      {"info", "inspect"},  {"view", "inspect"},     {"summary", "inspect"}, {"list", "inspect"}};
+      {"perf", "bench"},       {"benchmarks", "bench"}, {"measure", "bench"}, {"infer", "run"},
+      {"predict", "run"},      {"execute", "run"},      {"diff", "compare"},  {"show", "inspect"},
+      {"dump", "inspect"},     {"optimize", "opt"},     {"optimise", "opt"},  {"operators", "ops"},
+      {"shard", "auto_shard"}, {"chat", "generate"},    {"monitor", "top"},   {"info", "inspect"},
+      {"view", "inspect"},     {"summary", "inspect"},  {"list", "inspect"}};
   const auto names = app.command_names();
   std::string similar = poprt::cli::similar_word(names, command);
   for (const auto& [other, name] : kOtherNames)
     if (command == other) similar = name;
+  if (command == "profile") similar = "run --profile";
   std::string text = fmt::format("there is no command '{}'", command);
   if (!similar.empty()) text += fmt::format(", did you mean {}?", similar);
   if (command == "convert" || command == "compile")

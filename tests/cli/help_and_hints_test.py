@@ -89,7 +89,7 @@ class Hints(CommandTest):
 
     def test_commands(self):
         for word, meant in (("benchmark", "bench"), ("infer", "run"), ("perf", "bench"), ("inspekt", "inspect"),
-                           ("info", "inspect")):
+                           ("info", "inspect"), ("profile", "run --profile")):
             self.misused([word, DIGITS], f"there is no command '{word}', did you mean {meant}?")
         self.misused(["serve", DIGITS], "poprt_serve serves models over HTTP and gRPC")
         for word in ("convert", "compile"):
