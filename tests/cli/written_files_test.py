@@ -31,7 +31,7 @@ class WrittenFiles(CommandTest):
         os.unlink(self.path("hard.bin"))  # hard links of external data are refused
         self.refused("poprt", ["-i", "ext.onnx", "-o", "e.popef", "--compiler_options", "serialize_ir=True",
                                "serialized_ir_dest=ext weights.bin"], reads)
-        self.refused("poprt_exec debug", ["modify", "--model", "ext.onnx", "--sort", "--output_model", "ext weights.bin"], reads)
+        self.refused("poprt_exec debug modify", ["--model", "ext.onnx", "--sort", "--output_model", "ext weights.bin"], reads)
         self.refused("poprt_exec run", ["ext.onnx", "--random", "--output", "y=ext weights.bin"], reads)
         self.refused("poprt_exec estimate", ["ext.onnx", "--svg", "ext weights.bin"], reads)
         self.refused("poprt_exec inspect", ["ext.onnx", "--view", "run", "--output", "y=ext weights.bin"], reads)
