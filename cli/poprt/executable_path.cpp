@@ -61,15 +61,17 @@ fs::path popef_path(const GivenOptions& given, const std::string& input) {
   const std::string other = poprt_executable_name(Executable(found).get());
   const std::string own = fs::path(input).stem().string();
   if (other != own)
-    throw Failure(
-        fmt::format("'{}' contains the model '{}', not '{}'; give --popef_name {}.popef, another "
-                    "--output_dir, or --overwrite",
-                    path.string(), other, own, own));
+    throw Failure(fmt::format(
+        "'{}' contains the model '{}', not '{}'; give {}, or --overwrite", path.string(), other,
+        own,
+        given.has("output") ? "another --output"
+                            : fmt::format("--popef_name {}.popef, another --output_dir", own)));
   return path;
 }
 
 ExecutableReplacement::ExecutableReplacement(const GivenOptions& given, const fs::path& path)
-    : path_(resolve_links(path)) {
+    : path_(resolve_links(path)),
+      advice_(given.has("output") ? "another --output" : "--popef_name, another --output_dir") {
   std::error_code error;
   poprt_executable* found = nullptr;
   if (given.has("overwrite") || !fs::exists(path, error)) return;
@@ -95,9 +97,9 @@ void ExecutableReplacement::commit() {
     fs::remove(temporary_path(), error);
     throw Failure(
         fmt::format("'{}' contains another model with the name '{}', whose {}s are {}, not {}; "
-                    "give --popef_name, another --output_dir, or --overwrite",
+                    "give {}, or --overwrite",
                     path_.string(), poprt_executable_name(now.get()), what, fmt::join(before, ", "),
-                    fmt::join(after, ", ")));
+                    fmt::join(after, ", "), advice_));
   }
   const std::string before = source_hash(old_.get());
   if (!before.empty() && before != source_hash(now.get()))

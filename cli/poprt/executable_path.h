@@ -29,6 +29,7 @@ class ExecutableReplacement {
 
  private:
   std::filesystem::path path_;
+  std::string advice_;  // the options that give another path
   Executable old_;
 };
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import unittest
 from unittest import mock
@@ -88,6 +89,10 @@ class Executables(Results):
         self.put("m.onnx", "Relu", names="q")
         self.assertEqual(self.compiled(), (1, other.format("inputs are x, not q")))
         self.assertEqual(self.tree()["executable.popef"], before)
+        advice = "; give another --output, or --overwrite"
+        self.assertIn("whose inputs are x, not q" + advice, self.run_command("-i", "m.onnx", "-o", "executable.popef", command="poprt").err)
+        shutil.copy(self.path("m.onnx"), self.path("n.onnx"))
+        self.assertIn("contains the model 'm', not 'n'" + advice, self.run_command("-i", "n.onnx", "-o", "executable.popef", command="poprt").err)
         self.assertEqual(self.compiled("--overwrite"), (0, ""))
 
     def test_a_model_without_inputs_is_identified_by_its_outputs(self):
