@@ -381,11 +381,9 @@ int bench(BenchArguments& a) {
   const int code = stopped_by_user ? kInterrupted : 0;
   const bool one = measured.size() == 1 && measured[0].name.empty();
   if (a.json) {
-    nlohmann::json j = {{"model", a.model},
-                        {"load_ms", load_ms},
-                        {"through", a.through},
-                        {"clients", a.clients},
-                        {"async", a.async}};
+    nlohmann::json j = {{"model", a.model},     {"load_ms", load_ms},
+                        {"through", a.through}, {"clients", a.clients},
+                        {"async", a.async},     {"interrupted", stopped_by_user != 0}};
     if (one) j.update(measured[0].latencies.json());
     for (const Measured& m : measured)
       if (!one) (j["cases"].emplace_back(m.latencies.json()))["name"] = m.name;

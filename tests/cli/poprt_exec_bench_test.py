@@ -249,8 +249,8 @@ class BenchGenerate(CommandTest):
         for word in ("--sequences", "--prompt_tokens", "--new_tokens", "--max_length", "--prefill", "--seed"):
             self.misused([model("relu"), word, "2"], word, "--generate")
 
-    def test_an_interrupt_prints_the_measurements(self):
-        words = [TEXTS, *self.sizes, "--sequences", "1,2", "--seconds", "600", "--json"]
+    def interrupted(self, words):
+        """Interrupts a measurement and returns its report."""
         with subprocess.Popen(self.arguments(words), cwd=self.folder, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as process:
             used = 0
@@ -262,9 +262,16 @@ class BenchGenerate(CommandTest):
             out, err = process.communicate(timeout=300)
         self.assertEqual((process.returncode, err), (130, ""))
         report = json.loads(out)
-        self.assertTrue(report["interrupted"])
+        self.assertIs(report["interrupted"], True)
+        return report
+
+    def test_an_interrupt_prints_the_measurements(self):
+        report = self.interrupted([TEXTS, *self.sizes, "--sequences", "1,2", "--seconds", "600", "--json"])
         self.assertEqual([case["sequences"] for case in report["cases"]], [1])
         self.assertGreater(report["cases"][0]["repetitions"], 0)
+        self.command = "poprt_exec bench"
+        self.assertGreater(self.interrupted([model("relu"), "--seconds", "600", "--json"])["requests"], 0)
+        self.assertIs(json.loads(self.succeeds(model("relu"), "--iterations", "1", "--json"))["interrupted"], False)
 
 
 if __name__ == "__main__":
