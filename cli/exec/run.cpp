@@ -360,8 +360,9 @@ void add_run(Command& app, std::function<int()>& action) {
   c->add_flag("--profile", a->profile, "Time every instruction");
   c->add_flag("--json", a->json, "Report as one JSON document");
   c->add_option("--numerics", a->numerics,
-                "fast, or faithful: with the rounding of the chip, slow; for an .onnx model, or a "
-                ".popef that was compiled with --numerics faithful")
+                "fast, or faithful: with the rounding of the chip, slow; for an .onnx model, which "
+                "runs once with inputs from files, or a .popef that was compiled with --numerics "
+                "faithful")
       ->check(one_of({"fast", "faithful"}))
       ->capture_default_str();
   c->add_option("--overflow", a->overflow,
