@@ -82,13 +82,27 @@ std::set<fs::path> external_data_of(const fs::path& model) {
   return found;
 }
 
-bool may_be_popef(const fs::path& path) {
-  constexpr std::string_view kTag = "PopEF ";
+namespace {
+
+// The first bytes of a file, at most `size`. Returns none for a file that cannot be read.
+std::string first_bytes(const fs::path& path, size_t size) {
   std::ifstream file(path, std::ios::binary);
-  std::string tag(kTag.size(), '\0');
-  file.read(tag.data(), static_cast<std::streamsize>(tag.size()));
-  tag.resize(static_cast<size_t>(file.gcount()));
-  return tag.empty() || tag == kTag;
+  std::string bytes(size, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<size_t>(file.gcount()));
+  return bytes;
+}
+
+bool may_be_arrays(const fs::path& path) {
+  const std::string bytes = first_bytes(path, 6);
+  return bytes.empty() || bytes == "\x93NUMPY" || bytes.starts_with("PK");  // .npy or .npz
+}
+
+}  // namespace
+
+bool may_be_popef(const fs::path& path) {
+  const std::string bytes = first_bytes(path, 6);
+  return bytes.empty() || bytes == "PopEF ";
 }
 
 void CommandFiles::reads(const fs::path& file) { inputs_.push_back(file); }
@@ -129,6 +143,13 @@ void CommandFiles::require_popef(const fs::path& file, const std::string& option
   if (file.extension() != ".popef" || overwrite_.value_or(false) || may_be_popef(file)) return;
   refuse(file, option, "the file exists and is no PopEF file",
          overwrite_ ? ", or --overwrite" : "");
+}
+
+void CommandFiles::writes_arrays(const fs::path& file, const std::string& option) {
+  writes(file, option);
+  std::error_code error;
+  if (fs::is_regular_file(file, error) && !may_be_arrays(file))
+    refuse(file, option, "the file exists and contains no arrays of NumPy");
 }
 
 void CommandFiles::writes(const fs::path& file, const std::string& option) {

@@ -30,6 +30,8 @@ class CommandFiles {
   // if its name ends in .popef and it exists and is no PopEF file. `option` names the option that
   // gives the path, such as --output.
   void writes(const std::filesystem::path& file, const std::string& option);
+  // The same for arrays. Also throws Usage if the file exists and contains no arrays of NumPy.
+  void writes_arrays(const std::filesystem::path& file, const std::string& option);
 
  private:
   void require_unread(const std::filesystem::path& file, const std::string& option);

@@ -118,7 +118,7 @@ void require_separate_outputs(const InspectSettings& s) {
   for (const auto* words : {&s.inputs, &s.references})
     for (const std::string& word : *words) files.reads(word.substr(word.rfind('=') + 1));
   for (const std::string& word : s.outputs)
-    files.writes(split_pair(word, "--output").second, "--output");
+    files.writes_arrays(split_pair(word, "--output").second, "--output");
 }
 
 // Runs the model and the model that it is compared with. Returns 1 if outputs differ.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import statistics
 import struct
 import unittest
@@ -184,6 +185,18 @@ class Run(CommandTest):
             ran = self.run_command(DIGITS, *shape, "--input", "image=images.npz")
             self.assertEqual((ran.code, ran.err), (1, "poprt_exec run: 'images.npz' is for a sequence, but input 'image' is "
                                                    f"f32{found}; give image=FILE.npy\n"))
+
+    def test_an_output_replaces_only_arrays(self):
+        self.npy("x.npy", "f4", [2, 3], X)
+        words = [self.relu(), "--input", "x=x.npy", "--output"]
+        shutil.copy(DIGITS, self.path("other.onnx"))
+        shutil.copy(self.relu(), self.path("other.popef"))
+        for name in ("other.onnx", "other.popef"):
+            self.misused([*words, f"y={name}"], f"--output: cannot write '{name}': the file exists and contains no arrays of NumPy; give another path")
+        self.write("empty", b"")
+        for name in ("empty", "y.txt", "y.txt"):
+            self.succeeds(*words, f"y={name}")
+            self.assertEqual(self.read_npy(self.path(name))[1], [max(v, 0.0) for v in X])
 
     def test_hints_for_a_file_of_another_kind(self):
         self.npy("wide.npy", "f8", [2, 3], X)

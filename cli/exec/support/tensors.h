@@ -29,8 +29,8 @@ GivenInput read_given(const std::string& word, const std::string& option);
 [[noreturn]] void refuse_archive(const GivenInput& given, const std::string& type);
 
 // Throws Usage if an output, a pair of a name and a path, would replace the model, its external
-// data, the file of an input (NAME=FILE) or, with the ending .popef, a file that is no PopEF file,
-// or if two outputs have one path.
+// data, the file of an input (NAME=FILE) or a file that contains no arrays, or if two outputs have
+// one path.
 void require_separate_files(const std::string& model,
                             std::initializer_list<const std::vector<std::string>*> inputs,
                             const std::vector<std::pair<std::string, std::string>>& outputs);
