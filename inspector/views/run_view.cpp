@@ -601,6 +601,8 @@ void RunView::draw_top(const NamedTensor& t, float width) {
   if (named && !samples->softmax.empty() && std::isnan(samples->softmax[0]))
     ui::coloured_text(ui::colours().warn,
                       "No softmax, because the row has NaN or infinite elements");
+  if (samples->top.empty() && length > 0)
+    ui::coloured_text(ui::colours().warn, "All elements of the row are NaN");
   std::vector<double> values;
   double most = 0;  // of the finite ones
   for (const int64_t i : samples->top) {

@@ -193,6 +193,12 @@ TEST_F(WorkspaceTest, ARowWithoutSoftmaxIsExplained) {
   EXPECT_TRUE(sees("No softmax, because the row has NaN or infinite elements"));
   EXPECT_TRUE(sees("dog"));
   EXPECT_FALSE(sees("nan"));
+  EXPECT_FALSE(sees("All elements of the row are NaN"));
+  save_npy(folder.path / "x.npy", Tensor::of<float>({1, 2}, {NAN, NAN}));
+  workspace->dropped(folder.path / "x.npy");
+  settle();
+  press('R');
+  EXPECT_TRUE(sees("All elements of the row are NaN"));
 }
 
 }  // namespace
