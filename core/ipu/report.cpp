@@ -67,8 +67,15 @@ void add_speed(std::string& out, const Estimate& e) {
       1e3 * e.fill_seconds, 1e3 * e.wait_seconds);
 }
 
+// IPUs without an operation, which have code only, are counted.
 void add_memory(std::string& out, const Estimate& e) {
+  int64_t idle = 0;
   for (const TileMemory& m : e.memory) {
+    if (e.memory.size() > 1 && m.fits() &&
+        std::ranges::none_of(e.program.ops, [&](const ChipOp& op) { return op.ipu == m.ipu; })) {
+      idle++;
+      continue;
+    }
     out += fmt::format(
         "Memory of IPU {}: {} bytes on the busiest tile ({}), {} with gaps, of {}: {} {}\n", m.ipu,
         m.bytes, m.tile, m.bytes_with_gaps, m.available, verdict(m.fits(), m.borderline()),
@@ -80,6 +87,7 @@ void add_memory(std::string& out, const Estimate& e) {
         out += fmt::format("  {:<22} {:>10} bytes\n", category_name(static_cast<Category>(i)),
                            m.by_category[i]);
   }
+  if (idle > 0) out += fmt::format("IPUs without an operation: {} of {}\n", idle, e.memory.size());
 }
 
 void add_types(std::string& out, const Estimate& e) {

@@ -191,6 +191,19 @@ TEST(Report, StatesWhetherTheMemoryOfAnIpuFits) {
 }
 
 // 0.6 of the peak of 1472 * 16 * 8 operations in each cycle of two IPUs.
+TEST(Report, CountsIpusWithoutAnOperation) {
+  Estimate e = example();
+  e.memory[0].io_tile = 0;
+  e.memory = {e.memory[0], e.memory[0], e.memory[0], e.memory[0]};
+  for (size_t i = 0; i < e.memory.size(); i++) e.memory[i].ipu = static_cast<int64_t>(i);
+  e.memory[3].io_tile = e.memory[3].available + 1;  // does not fit
+  const std::string text = report_text(e, {});
+  for (const int ipu : {0, 1, 3})
+    EXPECT_NE(text.find(fmt::format("Memory of IPU {}: ", ipu)), std::string::npos) << text;
+  EXPECT_EQ(text.find("Memory of IPU 2: "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nIPUs without an operation: 1 of 4\n"), std::string::npos) << text;
+}
+
 TEST(Report, WarnsOfProgramsThatAreFasterThanAnyPublishedOne) {
   Estimate e = example();
   const auto warns = [&] {
