@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "model/format.h"
 #include "runtime/telemetry/telemetry.h"
 
@@ -413,7 +414,11 @@ TelemetryHistory read_recording(const std::filesystem::path& path) {
         fail(ErrorCode::data_loss, "time {} comes after {}", time, history.last_time());
       history.add(time, snapshots);
     } catch (const std::exception& e) {
-      if (unfinished) break;
+      if (unfinished) {
+        log().warn("{}:{}: the recording ends within this line, which is ignored", path.string(),
+                   number);
+        break;
+      }
       fail(ErrorCode::data_loss, "{}:{}: invalid line of a recording: {}", path.string(), number,
            e.what());
     }

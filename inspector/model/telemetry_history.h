@@ -127,8 +127,8 @@ class TelemetryHistory {
 inline constexpr std::string_view kRecordingHead = "{\"poprt_telemetry\": 1}";
 std::string recording_line(double time, const std::vector<runtime::TelemetrySnapshot>& snapshots);
 std::string mark_line(const TelemetryEvent& mark);
-// Throws Error(data_loss) with the line number. An incomplete last line is ignored, because the
-// recording process may have been killed.
+// Throws Error(data_loss) with the line number. An incomplete last line is ignored with a warning,
+// because the recording process may have been killed.
 TelemetryHistory read_recording(const std::filesystem::path& path);
 
 // Reads the folder of segments on another thread.

@@ -253,6 +253,12 @@ model_fusion:
         ran = self.run_command("four.popef", "--compare", DIGITS, "--profile", "0.01", "--json")
         self.assertIn("input 'image' is [4,1,8,8] in the first program and [1,1,8,8] in the second", ran.err)
 
+    def test_a_recording_that_ends_within_a_line(self):
+        self.write("cut.telemetry", b'{"poprt_telemetry": 1}\n{"time":1.0,"segments":[]}\n{"time":2.0,"segm')
+        ran = self.run_command("cut.telemetry")
+        self.assertEqual(ran.code, 0)
+        self.assertRegex(ran.err, r"WARNING \[poprt\] .*cut\.telemetry:3: the recording ends within this line, which is ignored\n$")
+
     def test_numbers_of_a_run_on_random_data(self):
         """Numbers of inputs and outputs, and the difference from a reference, equal sums over the same values."""
         generator = random.Random(2)
