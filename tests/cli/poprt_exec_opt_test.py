@@ -96,7 +96,7 @@ class Opt(CommandTest):
         self.write("cut.ir", TEXT[:100])
         self.fails(["cut.ir"], "cut.ir", "line")
         for option in ("--passes", "--skip_passes", "--stop_after"):
-            self.fails(["g.ir", "--stage", "convert", option, "nope"], "'nope'", "--list_all_passes")
+            self.fails(["g.ir", "--stage", "convert", option, "nope"], "'nope'", "poprt_exec passes lists them")
         self.fails([model("unknown_op"), "--program"], "Frobnicate")
         self.fails([DIGITS, "--program"], "image", "--input_shape image=")
 
