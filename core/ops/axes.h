@@ -76,9 +76,9 @@ struct AxisMap {
 };
 
 // The map that the operator's hook `axes` states. It states nothing for a node without a
-// definition, with an input whose type is not static, or that is invalid. Output types that are
-// missing are inferred. The values of constant inputs that decide shapes, axes or attributes are
-// used.
+// definition, for one of which the type of an input or of output 0 is not static, or that is
+// invalid. Output types that are missing are inferred. The values of constant inputs that decide
+// shapes, axes or attributes are used.
 AxisMap axis_map(const ir::Node& node);
 
 // The axis of the output to which an input axis is carried: place a is related to place a only.

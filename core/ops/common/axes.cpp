@@ -28,8 +28,10 @@ namespace {
 
 bool has_known_type(const ir::Value* v) { return !v || v->type.is_static(); }
 
-// Calls the hook for a node whose input types are static.
+// Calls the hook for a node whose input types are static. Hooks index the shape of output 0 by axes
+// of inputs, so its type must be static, too.
 void call_axes_hook(const OpDef& op, const ir::Node& node, AxisMap& map) {
+  if (!node.outputs().empty() && !has_known_type(node.output(0))) return;
   for (size_t o = 0; o < node.outputs().size(); o++)
     map.outputs[o] = node.output(o)->type.is_static() ? node.output(o)->shape() : Shape();
   AxisMap stated = map;

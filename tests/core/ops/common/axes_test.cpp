@@ -50,6 +50,17 @@ TEST(AxisMap, OfAReshapeHasRowsAndPlaces) {
   EXPECT_TRUE(mixed_axes(map, 0).empty());
 }
 
+// The shape of such a result is not known, so there is no place to link.
+TEST(AxisMap, OfANodeWhoseShapeAnInputDecidesIsEmpty) {
+  const std::string x = "input %x : f32[1,4,4]\ninput %n : s64[3]\n";
+  for (const char* node :
+       {"Tile(%x, %n)", "Expand(%x, %n)", "Reshape(%x, %n)", "CenterCropPad(%x, %n)",
+        "Resize(%x, _, _, %n)", "Slice(%x, %n, %n)", "ConstantOfShape(%n)"})
+    EXPECT_TRUE(map_of(node, x, 18).links.empty()) << node;
+  EXPECT_TRUE(
+      map_of("Col2Im(%x, %s, %s)", "input %x : f32[1,4,4]\ninput %s : s64[2]\n", 18).links.empty());
+}
+
 TEST(AxisMap, OfAProductHasCarriedAndReducedAxes) {
   const AxisMap map = map_of("MatMul(%x, %w)", "input %x : f32[2,3,4]\ninput %w : f32[4,5]\n");
   EXPECT_EQ(carried(map, {0, 0}), size_t{0});
