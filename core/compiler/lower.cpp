@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "compiler/flow/specialize.h"
 #include "compiler/memory_plan.h"
+#include "ops/bound.h"
 #include "ops/op.h"
 #include "program/control.h"
 #include "program/shards.h"
@@ -250,11 +251,8 @@ std::string bound_of_shape(const ir::Node& n) {
     while (v && v->producer() && v->producer()->inputs().size() == 1 &&
            ops::facts_of(*v->producer()).per_element)
       v = v->producer()->input(0);
-    if (v && !v->is_constant() && ops::in_mask(ops::facts_of(n).shape_inputs, i))
-      return fmt::format(
-          "; input '{0}' decides the shape: make it constant, or give its largest number with "
-          "option max_size: {0}=N",
-          v->name());
+    if (v && !v->is_constant() && ops::in_mask(ops::constant_inputs(n), i))
+      return fmt::format("; input '{}' decides the shape: {}", v->name(), ops::shape_remedy(n));
   }
   return "";
 }

@@ -16,6 +16,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -59,6 +60,10 @@ inline ir::Value* least_of(const Item& item) { return item.actual ? item.least :
 // Whether an element of a constant is less than a number.
 bool any_below(const ir::Value* v, double number);
 
+// Whether the value may be a list of sizes: at most kMostSizes integers.
+inline constexpr int64_t kMostSizes = 64;
+bool holds_sizes(const ir::Value* v);
+
 // Whether two sizes are the same value or equal constants.
 bool same_size(const ir::Value* a, const ir::Value* b);
 
@@ -74,6 +79,11 @@ std::optional<Extremum> extremum_of(const ir::Node& where);
 // constants sets. Nothing if none is known.
 std::optional<int64_t> upper_limit(const ir::Value* v);
 
+// The remedy for a shape of the node's results that depends on data, for a message about one of its
+// inputs: "make it constant", and the words of option max_size that bound the shape, if there are
+// such words.
+std::string shape_remedy(const ir::Node& n);
+
 // The difference between two values: `by` is subtracted if `down`, otherwise added.
 struct Step {
   ir::Value* by;
@@ -81,6 +91,12 @@ struct Step {
 };
 // The step from `before` to `after`, if `after` is their sum or difference with another value.
 std::optional<Step> step_between(const ir::Value* before, const ir::Value* after);
+
+// One element of a tensor.
+struct Place {
+  ir::Value* value;
+  int64_t at;
+};
 
 // A node with an input of which only a part is real, or with results whose sizes depend on data.
 // Inputs that are tensors have static types. New nodes are created through `build`.
@@ -94,6 +110,8 @@ class BoundContext {
   FoldingBuilder& build;
   // The largest size of output 0 from option max_size, if the user gives one.
   std::optional<int64_t> max_size;
+  // The caller only needs to know whether the rule throws, so messages contain no remedy.
+  bool is_trial = false;
 
   // -- Inputs -----------------------------------------------------------------------------------
   bool has(size_t i) const { return i < in.size() && in[i].kind == Item::Kind::tensor; }
@@ -111,6 +129,9 @@ class BoundContext {
   // with it, the function looks through conversions that preserve numbers up to this bound.
   ir::Value* element_of(ir::Value* v, int64_t k, std::optional<int64_t> most = std::nullopt);
 
+  // The element from which element_of() reads. It adds no node.
+  static Place origin_of(ir::Value* v, int64_t k, std::optional<int64_t> most = std::nullopt);
+
   // -- Refusals ---------------------------------------------------------------------------------
   template <class... Args>
   [[noreturn]] void fail_at(ErrorCode code, fmt::format_string<Args...> format,
@@ -119,7 +140,10 @@ class BoundContext {
          fmt::format(format, std::forward<Args>(args)...));
   }
   [[noreturn]] void refuse_size(const Item& item) const;
-  [[noreturn]] void refuse_shape(const Item& item) const;
+  // An input decides a shape in a way that the rule does not support.
+  [[noreturn]] void refuse_shape(size_t i) const;
+  // An input decides a shape and has no bound.
+  [[noreturn]] void refuse_unbounded(size_t i);
   // Throws if an input from `from` on has a size; otherwise the whole result is real.
   BoundResult refuse_sizes(size_t from = 0) const;
 
@@ -162,6 +186,7 @@ class BoundContext {
  private:
   ir::Value* checked(kernels::calls::Fitting what, const Item& at, ir::Value* size, int64_t invalid,
                      std::optional<size_t> component);
+  std::string shape_remedy();
 };
 
 // The rule for operators that state none: elementwise operators, and those whose axis map carries

@@ -40,12 +40,11 @@ void lower(LowerContext& ctx) {
 }
 
 BoundResult bound(BoundContext& ctx) {
-  Items& in = ctx.in;
   BoundResult out;
   const std::vector<Extent> to = ctx.extents(0);
   for (size_t k = 0; k < to.size(); k++) {
     if (!to[k].actual) continue;
-    if (out.size) ctx.refuse_shape(in[0]);
+    if (out.size) ctx.refuse_shape(0);
     out = {to[k].least < 0 ? ctx.build.newest("Max", {to[k].actual, ctx.build.integer(0)})
                            : to[k].actual,
            k};

@@ -39,7 +39,7 @@ BoundResult bound(BoundContext& ctx) {
   for (size_t k = 0; k < to.size(); k++) {
     if (!to[k].actual) continue;
     const size_t at = k + out - to.size();
-    if (axis.value_or(at) != at) ctx.refuse_shape(in[1]);
+    if (axis.value_or(at) != at) ctx.refuse_shape(1);
     axis = at;
   }
   if (!axis) return {};

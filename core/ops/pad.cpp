@@ -210,7 +210,7 @@ BoundResult bound(BoundContext& ctx) {
   if (x.size) at = x.axis;
   for (size_t d = 0; d < rank; d++) {
     if (!pads.begin[d].actual && !pads.end[d].actual) continue;
-    if (at.value_or(d) != d) ctx.refuse_shape(in[1]);
+    if (at.value_or(d) != d) ctx.refuse_shape(1);
     at = d;
   }
   if (!at) return {};
@@ -221,7 +221,7 @@ BoundResult bound(BoundContext& ctx) {
   const bool is_attribute = n.opset() < 11;
   if (n.string_attr("mode", "constant") != "constant" || x.twin ||
       (is_attribute && (n.opset() < 2 || begin.most < 0 || end.most < 0)))
-    x.size ? ctx.refuse_size(x) : ctx.refuse_shape(in[1]);
+    x.size ? ctx.refuse_size(x) : ctx.refuse_shape(1);
   ir::Value* value = ctx.has(2) ? ctx.build.reshape(in[2].value, {}) : nullptr;
   if (!value)
     value = ctx.build.constant(scalar_tensor(

@@ -114,9 +114,9 @@ BoundResult bound(BoundContext& ctx) {
   Items& in = ctx.in;
   if (ctx.max_size) return bound_by_option(ctx, *ctx.max_size);
   const DType type = in[0].value->dtype();
-  for (const Item& item : in)
-    if (!item.value->is_constant()) ctx.refuse_shape(item);
-  if (in[2].actual) ctx.refuse_shape(in[2]);
+  for (size_t i = 0; i < in.size(); i++)
+    if (!in[i].value->is_constant()) ctx.refuse_unbounded(i);
+  if (in[2].actual) ctx.refuse_shape(2);
   const auto number = [](const ir::Value* v) { return v->constant().to_doubles()[0]; };
   const auto least = [&](size_t i) { return number(in[i].actual ? in[i].least : in[i].value); };
   const double delta = number(in[2].value);

@@ -92,7 +92,7 @@ BoundResult bound(BoundContext& ctx) {
     if (to[k].actual || to[k].most == -1) open = k, unknown++;
     shape.push_back(to[k].most);
   }
-  if (unknown > 1) ctx.refuse_shape(in[1]);
+  if (unknown > 1) ctx.refuse_shape(1);
   if (open < to.size()) {
     const int64_t known =
         partial_product(shape, 0, open) * partial_product(shape, open + 1, shape.size());

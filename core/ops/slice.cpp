@@ -270,7 +270,7 @@ BoundResult bound(BoundContext& ctx) {
   std::vector<SliceAxis> mine;
   for (size_t i = 0; i < starts.size(); i++) {
     if ((!axes.empty() && axes[i].actual) || (!steps.empty() && steps[i].actual))
-      ctx.refuse_shape(in[!axes.empty() && axes[i].actual ? 3 : 4]);
+      ctx.refuse_shape(!axes.empty() && axes[i].actual ? 3 : 4);
     const int64_t axis =
         normalize_axis(axes.empty() ? static_cast<int64_t>(i) : axes[i].most, rank);
     const int64_t step = steps.empty() ? 1 : steps[i].most;
@@ -292,7 +292,7 @@ BoundResult bound(BoundContext& ctx) {
     ctx.fail_at(ErrorCode::invalid_argument, "a step is 0");
   if (mine.size() > 1 || (x.size && mine[0].axis != x.axis)) {
     if (const auto square = cut_to_a_square(ctx, y, mine)) return *square;
-    ctx.refuse_shape(in[mine.back().start.actual ? 1 : 2]);
+    ctx.refuse_shape(mine.back().start.actual ? 1 : 2);
   }
   y.axis = mine[0].axis;
   return slice_axis(ctx, y, mine[0].start, mine[0].end, mine[0].step);

@@ -82,7 +82,7 @@ BoundResult bound(BoundContext& ctx) {
   if (x.size) axis = x.axis;
   for (size_t k = 0; k < repeats.size(); k++) {
     if (!repeats[k].actual) continue;
-    if (axis.value_or(k) != k) ctx.refuse_shape(in[1]);
+    if (axis.value_or(k) != k) ctx.refuse_shape(1);
     axis = k;
   }
   if (!axis) return {};

@@ -97,7 +97,7 @@ BoundResult bound(BoundContext& ctx) {
   ir::Value* count = nullptr;
   if (in.size() > 1 && in[1].actual) {
     const Extent k = ctx.extents(1)[0];
-    if (x.size && x.axis != axis) ctx.refuse_shape(in[1]);
+    if (x.size && x.axis != axis) ctx.refuse_shape(1);
     count = k.actual;
     // ONNX limits k to the length of the axis, which may be less than the bound of k.
     if (count && k.most > room) {

@@ -24,7 +24,6 @@ using ir::Value;
 namespace {
 
 constexpr size_t kMaxCorners = 4;  // most operands with a range; each doubles the number of corners
-constexpr int64_t kMostNumbers = 64;  // most elements of a tensor that may decide a shape
 
 // Whether a Cast is monotonic while no number is outside the range of `to`. A Cast to bool returns
 // 1 for negative numbers, but 0 for 0, so it is monotonic only from 0 on.
@@ -46,18 +45,13 @@ bool fits(const Value* v, DType to) {
 }
 
 // Whether the numbers are those that f64 arithmetic computes. If an integer wraps around, a sum
-// differs by a multiple of 2^32 or 2^64 and a mean of kMostNumbers by 1/64 of it. An f64 rounds
+// differs by a multiple of 2^32 or 2^64 and a mean of kMostSizes by 1/64 of it. An f64 rounds
 // sums and products of s64 by less than 2^32, and those of s32 by less than 1 unless they overflow.
 bool agrees(const Value* v, const Value* precise) {
   const double tolerance = v->dtype() == DType::s32 ? 1 : std::ldexp(1.0, 32);
   const std::vector<double> a = v->constant().to_doubles(), b = precise->constant().to_doubles();
   return std::ranges::equal(a, b,
                             [&](double x, double y) { return std::fabs(x - y) <= tolerance; });
-}
-
-bool holds_sizes(const Value* v) {
-  return (v->dtype() == DType::s64 || v->dtype() == DType::s32) && v->type.is_static() &&
-         element_count(v->shape()) <= kMostNumbers;
 }
 
 std::optional<int64_t> added(int64_t a, int64_t b, DType type) {
@@ -125,7 +119,7 @@ Value* Specializer::checked_size(Value* v, int64_t most, const std::string& name
 Item Specializer::limited(const Value& named, Item item) {
   const auto most = max_size_of(named);
   if (!most || item.kind != Item::Kind::tensor || item.size || item.actual ||
-      item.value->is_constant() || !holds_sizes(item.value))
+      item.value->is_constant() || !ops::holds_sizes(item.value))
     return item;
   Value* v = checked_size(item.value, *most, named.name(), true);
   return in_range(v, {constants_like(build_, v, {0}), constants_like(build_, v, {*most})});
@@ -139,7 +133,7 @@ void Specializer::limit_shape_inputs(const Node& n, Items& in) {
   for (size_t i = 1; i < in.size(); i++) {
     Item& item = in[i];
     if (!ops::in_mask(facts.shape_inputs, i) || item.kind != Item::Kind::tensor || item.actual ||
-        item.size || item.value->is_constant() || !holds_sizes(item.value))
+        item.size || item.value->is_constant() || !ops::holds_sizes(item.value))
       continue;
     const auto limits = facts.shape_limits(n, i, in[0].value->shape());
     if (!limits) continue;
@@ -160,7 +154,7 @@ void Specializer::limit_shape_inputs(const Node& n, Items& in) {
 
 std::optional<ops::SizeRange> Specializer::range_after(const Item& first, const Value* before,
                                                        const Value* after, int64_t rounds) {
-  if (first.kind != Item::Kind::tensor || !holds_sizes(before) ||
+  if (first.kind != Item::Kind::tensor || !ops::holds_sizes(before) ||
       element_count(before->shape()) != 1)
     return std::nullopt;
   const auto begin =
@@ -191,7 +185,7 @@ std::optional<ops::SizeRange> Specializer::range_after(const Item& first, const 
 }
 
 std::optional<ops::SizeRange> Specializer::either(const Value* a, const Value* b) {
-  if (!a || !b || !holds_sizes(a) || !holds_sizes(b) || a->type.dtype != b->type.dtype ||
+  if (!a || !b || !ops::holds_sizes(a) || !ops::holds_sizes(b) || a->type.dtype != b->type.dtype ||
       a->shape() != b->shape())
     return std::nullopt;
   const auto x = range_of(a), y = range_of(b);

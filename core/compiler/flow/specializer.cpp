@@ -133,7 +133,7 @@ ops::BoundResult Specializer::bound_of(const Node& n, Items& in) {
   ops::BoundContext ctx(n, in, build_);
   ctx.max_size = most;
   for (size_t i = 0; i < in.size() && !facts.bounds_shape; i++)
-    if (in[i].actual && decides_shape(n, i)) ctx.refuse_shape(in[i]);
+    if (in[i].actual && decides_shape(n, i)) ctx.refuse_shape(i);
   if (!sizes && !most && !in[0].value->type.is_static()) return {};
   for (const Item& item : in)
     if (sizes && item.kind == Item::Kind::tensor && !item.value->type.is_static())

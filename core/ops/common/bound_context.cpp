@@ -23,6 +23,11 @@ bool any_below(const Value* v, double number) {
   return std::any_of(all.begin(), all.end(), [&](double x) { return x < number; });
 }
 
+bool holds_sizes(const Value* v) {
+  return (v->dtype() == DType::s64 || v->dtype() == DType::s32) && v->type.is_static() &&
+         element_count(v->shape()) <= kMostSizes;
+}
+
 bool same_size(const Value* a, const Value* b) {
   const auto is_known = [](const Value* v) {
     return v && v->is_constant() && (v->dtype() == DType::s64 || v->dtype() == DType::s32);
@@ -160,12 +165,7 @@ std::vector<int64_t> BoundContext::axes_of(size_t input, size_t rank) const {
 
 std::vector<Extent> BoundContext::extents(size_t i) {
   const Item& item = in[i];
-  if (!item.value || !item.value->is_constant())
-    fail_at(
-        ErrorCode::unimplemented,
-        "'{0}' decides a shape and depends on data, with no bound that is known; give the largest "
-        "number with option max_size: {0}=N",
-        node.input(i) ? node.input(i)->name() : "");
+  if (!item.value || !item.value->is_constant()) refuse_unbounded(i);
   const std::vector<int64_t> most = item.value->constant().to_int64s();
   const std::vector<int64_t> least =
       item.actual ? item.least->constant().to_int64s() : std::vector<int64_t>(most);
@@ -205,7 +205,7 @@ Value* unlimited(const Node& n, int64_t k, int64_t most) {
 
 }  // namespace
 
-Value* BoundContext::element_of(Value* v, int64_t k, std::optional<int64_t> most) {
+Place BoundContext::origin_of(Value* v, int64_t k, std::optional<int64_t> most) {
   const auto count = [](const Value* of) { return element_count(of->shape()); };
   const auto constants = [](const Value* of) { return of->constant().to_int64s(); };
   for (;;) {
@@ -245,8 +245,14 @@ Value* BoundContext::element_of(Value* v, int64_t k, std::optional<int64_t> most
       break;
     }
   }
-  if (count(v) != 1)
-    v = build.newest("Gather", {build.reshape(v, {count(v)}), build.integer(k)},
+  return {v, k};
+}
+
+Value* BoundContext::element_of(Value* v, int64_t k, std::optional<int64_t> most) {
+  const Place origin = origin_of(v, k, most);
+  v = origin.value;
+  if (const int64_t count = element_count(v->shape()); count != 1)
+    v = build.newest("Gather", {build.reshape(v, {count}), build.integer(origin.at)},
                      {{"axis", int64_t{0}}});
   v = build.reshape(v, {});
   return v->dtype() == DType::s64
@@ -265,12 +271,18 @@ void BoundContext::refuse_size(const Item& item) const {
       name, item.axis, item.value->shape()[item.axis]);
 }
 
-void BoundContext::refuse_shape(const Item& item) const {
+void BoundContext::refuse_shape(size_t i) const {
   fail_at(
       ErrorCode::unimplemented,
       "{} has more than one dimension that depends on data, or one with no bound that is known; "
       "make what it depends on constant, or end the model before it",
-      item.value ? fmt::format("'{}'", item.value->name()) : "its result");
+      node.input(i) ? fmt::format("'{}'", node.input(i)->name()) : "its result");
+}
+
+void BoundContext::refuse_unbounded(size_t i) {
+  fail_at(ErrorCode::unimplemented,
+          "'{}' decides a shape and depends on data, with no bound that is known; {}",
+          node.input(i) ? node.input(i)->name() : "", is_trial ? "" : shape_remedy());
 }
 
 BoundResult BoundContext::refuse_sizes(size_t from) const {

@@ -151,7 +151,7 @@ BoundResult bound_reshape(BoundContext& ctx, const Item& x, std::vector<Extent> 
     if ((to[k].actual || to[k].most == -1) && kept != k) unknown.push_back(k);
     shape.push_back(kept == k ? bound : to[k].most);
   }
-  if (unknown.size() > 1) ctx.refuse_shape({});
+  if (unknown.size() > 1) ctx.refuse_shape(1);
   const auto without = [&](size_t k) {
     return partial_product(shape, 0, k) * partial_product(shape, k + 1, shape.size());
   };

@@ -157,6 +157,98 @@ TEST(SizeRanges, WithoutABoundTheErrorNamesTheOption) {
   }
 }
 
+// Each case is a model with an input %n that decides a shape. If the error advises max_size, the
+// model is compiled with this advice, and its results are those of a model in which %n is constant.
+TEST(SizeRanges, TheAdviceOfAnErrorWorks) {
+  const std::string rest =
+      "input %x : f32[2,6]\ninput %row : f32[1,6]\ninput %v : f32[3]\ninput %image : f32[1,1,4,4]\n"
+      "input %flags : bool[2,2]\nconst %six : s64[1] = [6]\nconst %three : s64[2] = [3, 2]\n"
+      "const %open : s64[1] = [-1]\nconst %none : s64[1] = [0]\nconst %zero : s64[] = 0\n"
+      "const %one : s64[] = 1\nconst %both : f32[2] = [0, 1]\n";
+  const Values feeds = {{"x", floats({2, 6}, 1)},
+                        {"row", floats({1, 6}, 2)},
+                        {"v", floats({3}, 3)},
+                        {"image", floats({1, 1, 4, 4}, 4)},
+                        {"flags", Tensor::zeros(DType::boolean, {2, 2})}};
+  struct Case {
+    const char* type;
+    Tensor n;
+    const char* nodes;
+    const char* advice;  // the words of max_size; empty: there are none
+  };
+  const auto list = [](std::vector<int64_t> numbers) {
+    return Tensor::of<int64_t>({static_cast<int64_t>(numbers.size())}, numbers);
+  };
+  const Tensor five = Tensor::scalar(int64_t{5});
+  const Case cases[] = {
+      {"s64[]", five, "%y : ? = Range(%zero, %n, %one)\n", "n"},
+      {"s64[]", five, "%y : ? = Range(%n, %zero, %one)\n", "n"},
+      {"s64[]", five, "%m : ? = Neg(%n)\n%y : ? = Range(%m, %n, %one)\n", "y"},
+      {"s64[]", five, "%y : ? = Range(%zero, %n, %n)\n", "y"},
+      {"f32[]", Tensor::scalar(2.5f), "%z : ? = Sub(%n, %n)\n%y : ? = Range(%z, %n, %n)\n", "y"},
+      {"s64[1]", list({3}), "%y : ? = ConstantOfShape(%n)\n", "n"},
+      {"s64[2]", list({3, 2}), "%y : ? = ConstantOfShape(%n)\n", ""},
+      {"s64[1]", list({3}), "%s : ? = Concat(%n, %six) {axis = 0}\n%y : ? = Expand(%row, %s)\n",
+       "n"},
+      {"s64[3]", list({7, 3, 9}),
+       "%k : ? = Gather(%n, %one)\n%k1 : ? = Unsqueeze(%k, %none)\n"
+       "%s : ? = Concat(%k1, %six) {axis = 0}\n%y : ? = Expand(%row, %s)\n",
+       "n"},
+      {"s64[2]", list({3, 6}), "%y : ? = Expand(%row, %n)\n", ""},
+      {"s64[1]", list({3}), "%y : ? = Tile(%v, %n)\n", "n"},
+      {"s64[1]", list({2}),
+       "%s : ? = Concat(%n, %six) {axis = 0}\n%m : ? = Mul(%s, %s)\n%y : ? = Tile(%x, %m)\n", ""},
+      {"s64[2]", list({2, 2}), "%y : ? = Tile(%x, %n)\n", ""},
+      {"s64[1]", list({2}),
+       "%at : ? = NonZero(%flags)\n%f : ? = Cast(%at) {to = 1}\n"
+       "%s : ? = Concat(%none, %n) {axis = 0}\n%y : ? = Tile(%f, %s)\n",
+       "n"},
+      {"s64[2]", list({1, 2}), "%y : ? = Pad(%v, %n)\n", "n"},
+      {"s64[2]", list({1, 2}), "%y : ? = Pad(%v, %n) {mode = \"reflect\"}\n", ""},
+      {"s64[4]", list({1, 0, 0, 2}), "%y : ? = Pad(%x, %n)\n", ""},
+      {"s64[1]", list({12}), "%y : ? = Reshape(%x, %n)\n", "n"},
+      {"s64[1]", list({2}), "%s : ? = Concat(%n, %six) {axis = 0}\n%y : ? = Reshape(%x, %s)\n",
+       "n"},
+      {"s64[1]", list({2}), "%s : ? = Concat(%three, %n) {axis = 0}\n%y : ? = Reshape(%x, %s)\n",
+       "n"},
+      {"s64[1]", list({2}), "%s : ? = Concat(%n, %open) {axis = 0}\n%y : ? = Reshape(%x, %s)\n",
+       ""},
+      {"s64[2]", list({4, 3}), "%y : ? = Reshape(%x, %n)\n", ""},
+      {"s64[1]", list({1}), "%y : ? = Slice(%x, %none, %six, %n)\n", ""},
+      {"s64[4]", list({1, 1, 8, 8}), "%y : ? = Resize(%image, _, _, %n)\n", ""},
+      {"s64[]", Tensor::scalar(int64_t{4}), "%y : ? = OneHot(%three, %n, %both)\n", ""},
+      {"s64[2]", list({2, 4}), "%y : ?, %z : ? = Split(%x, %n) {axis = 1}\n", ""},
+      {"s64[1]", list({1}), "%y : ? = ReduceSum(%x, %n)\n", ""},
+      {"s64[]", five, "%y : ? = HannWindow(%n)\n", ""},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.nodes);
+    const std::string body = rest + c.nodes + "output %y\n", type = c.type;
+    const std::string input = "input %n : " + type + "\n" + body;
+    std::string error;
+    try {
+      compile_body(input);
+    } catch (const Error& e) {
+      error = e.message();
+    }
+    const size_t at = error.find(", or give ");
+    const std::string option = "with option max_size: ";
+    EXPECT_NE(error.find("make it constant"), std::string::npos) << error;
+    EXPECT_EQ(at == std::string::npos ? "" : error.substr(error.find(option) + option.size()),
+              *c.advice ? std::string(c.advice) + "=N" : "")
+        << error;
+    if (!*c.advice) continue;
+    const Executable bounded = with_bounds(input, {{c.advice, 12}});
+    const Executable constant = compile_body(
+        fmt::format("const %n : {} = {}{}{}\n", type, c.n.shape().empty() ? "" : "[",
+                    fmt::join(c.n.to_doubles(), ", "), c.n.shape().empty() ? "" : "]") +
+        body);
+    Values all = feeds;
+    all["n"] = c.n;
+    EXPECT_EQ(sized_outcome(bounded, all), sized_outcome(constant, feeds));
+  }
+}
+
 // A text-to-speech model repeats each phoneme as often as it predicts.
 TEST(SizeRanges, ALengthRegulatorRunsWithABound) {
   const std::string body = R"(

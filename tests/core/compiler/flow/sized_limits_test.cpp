@@ -370,7 +370,7 @@ TEST(SizedLimits, ShapesOfTwoSizesAndNoneAreNamed) {
       {"two open",
        ints("k", "3, -1") + both + "%e : ? = Concat(%n, %k) {axis = 0}\n" + kColumns +
            "%y : ? = Reshape(%t, %e)\n",
-       "its result " + two},
+       "'e' " + two},
       {"expanded along another",
        kRows + ints("k", "1") + kColumns +
            "%to : ? = Concat(%n, %k) {axis = 0}\n%f : ? = ReduceSum(%t, %zero)\n"
