@@ -11,6 +11,8 @@
 #include "compiler/flow/specialize.h"
 #include "compiler/fuse_graphs.h"
 #include "compiler/outputs.h"
+#include "ops/bound.h"
+#include "ops/facts.h"
 #include "ops/op.h"
 
 namespace poprt::compiler {
@@ -38,6 +40,18 @@ void check_operators(const ir::Graph& graph) {
   for (const ir::Node* n : graph.nodes()) {
     ops::op_of(*n);
     ir::for_each_subgraph(*n, [](const ir::Graph& sub) { check_operators(sub); });
+  }
+}
+
+// Throws invalid_argument if an input decides a size that no shape of the request bounds, so that
+// no request could be computed.
+void check_sizes(const ir::Graph& graph) {
+  for (const ir::Node* n : graph.nodes()) {
+    const ir::Value* y = n->output();
+    if (!y || ops::facts_of(*n).data_sized || (y->uses().empty() && !graph.is_output(y))) continue;
+    if (const ir::Value* v = ops::shape_deciding_input(*n))
+      fail(ErrorCode::invalid_argument, "{}: input '{}' decides the shape of '{}': {}",
+           n->describe(), v->name(), y->name(), ops::shape_remedy(*n));
   }
 }
 
@@ -158,6 +172,7 @@ std::optional<OpenModel> open_model(const ir::Graph& graph, const DriverOptions&
   } catch (const Error& e) {
     log().info("types of outputs are unknown until a shape is compiled: {}", e.message());
   }
+  if (options.max_size.empty()) check_sizes(*copy);
   for (const ir::Value* v : copy->outputs()) {
     if (!v->type.has_shape || dtype_bits(v->dtype()) == 0) return std::nullopt;
     model.shapes.outputs.push_back(describe_output(*v, sizes));

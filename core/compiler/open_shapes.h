@@ -21,8 +21,9 @@ struct OpenModel {
 // outputs may depend on data, a copy of the graph is converted at small sizes to find these types
 // and the outputs NAME:shape (flow/specialize.h). In the first case, returns nothing if no such
 // size is possible, or if the conversion changes names or ranks. Throws like select_outputs(),
-// change_outputs() and fix_shapes(), and unimplemented for an input of text and for an operator
-// that is not supported.
+// change_outputs() and fix_shapes(), unimplemented for an input of text and for an operator that is
+// not supported, and invalid_argument if an input decides a size that needs option max_size, which
+// the options do not contain.
 std::optional<OpenModel> open_model(const ir::Graph& graph, const DriverOptions& options);
 
 }  // namespace poprt::compiler

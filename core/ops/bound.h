@@ -84,6 +84,11 @@ std::optional<int64_t> upper_limit(const ir::Value* v);
 // such words.
 std::string shape_remedy(const ir::Node& n);
 
+// An input of the graph with a number that decides a size of the node's results and has no limit,
+// so that no compilation succeeds without option max_size. Null if there is none. Types must be
+// inferred.
+const ir::Value* shape_deciding_input(const ir::Node& n);
+
 // The difference between two values: `by` is subtracted if `down`, otherwise added.
 struct Step {
   ir::Value* by;

@@ -14,7 +14,7 @@ using ir::Value;
 
 namespace {
 
-constexpr int64_t kAnyBound = 8;
+constexpr int64_t kAnyBound = 8, kAnySize = 2;
 constexpr int64_t kMostSteps = 1 << 10;
 
 // The element from which element k of `v` follows, also through conversions between integers.
@@ -106,6 +106,22 @@ std::string remedy(const Node& n, std::span<Value* const> shapes, const Items& i
 
 }  // namespace
 
+const Value* shape_deciding_input(const Node& n) {
+  const Facts& facts = facts_of(n);
+  const auto is_input = [](const Value* v) { return !v->producer() && !v->is_constant(); };
+  for (size_t i = 0; i < n.inputs().size(); i++) {
+    Value* v = n.input(i);
+    if (!v || v->is_constant() || !in_mask(facts.shape_inputs, i)) continue;
+    const Value* x = n.input(0);
+    if (facts.shape_limits && x && x->type.has_shape && facts.shape_limits(n, i, x->type.shape))
+      continue;
+    if (is_input(v)) return v;
+    for (int64_t k = 0; holds_sizes(v) && k < element_count(v->shape()); k++)
+      if (const Value* source = source_of(v, k).value; is_input(source)) return source;
+  }
+  return nullptr;
+}
+
 std::string BoundContext::shape_remedy() {
   std::vector<Value*> shapes;
   for (const Item& item : in) shapes.push_back(item.value);
@@ -118,10 +134,15 @@ std::string shape_remedy(const Node& n) {
     for (const auto& [domain, version] : g->opsets) scratch.opsets.emplace(domain, version);
   FoldingBuilder build(scratch, kMostSteps);
   Items in;
-  for (const Value* v : n.inputs())
-    in.push_back(Item::of(!v                 ? nullptr
-                          : v->is_constant() ? build.constant(v->constant())
-                                             : scratch.add_input("", v->type)));
+  for (const Value* v : n.inputs()) {
+    if (!v || v->is_constant()) {
+      in.push_back(Item::of(v ? build.constant(v->constant()) : nullptr));
+      continue;
+    }
+    ir::ValueType type = v->type;
+    std::ranges::replace_if(type.shape, [](int64_t d) { return d < 0; }, kAnySize);
+    in.push_back(Item::of(scratch.add_input("", std::move(type))));
+  }
   return remedy(n, n.inputs(), in, build);
 }
 

@@ -54,6 +54,35 @@ TEST(OpenModel, ASizeThatOnlyShapesDecideHasNoOutput) {
   EXPECT_EQ(model->shapes.outputs[0].shape, (Shape{kOpen, 4}));
 }
 
+// No request to such a model could be computed.
+TEST(OpenModel, ASizeThatAnInputDecidesNeedsABound) {
+  const std::string inputs = "input %x : f32[N,6]\ninput %s : s64[2]\ninput %n : s64[1]\n";
+  const auto refusal = [&](const std::string& nodes, std::map<std::string, int64_t> max_size = {}) {
+    DriverOptions options;
+    options.max_size = std::move(max_size);
+    try {
+      describe(inputs + nodes + "output %y\n", options);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("none");
+  };
+  const std::string joined =
+      "const %six : s64[1] = [6]\n%to = Concat(%n, %six) {axis = 0}\n%y = Reshape(%x, %to)\n";
+  const std::string begin = "Reshape node that makes 'y': input ";
+  EXPECT_EQ(refusal("%y = Reshape(%x, %s)\n"),
+            begin +
+                "'s' decides the shape of 'y': make it constant; at most one dimension of a "
+                "value may depend on data");
+  EXPECT_EQ(refusal(joined), begin +
+                                 "'n' decides the shape of 'y': make it constant, or give its "
+                                 "largest number with option max_size: n=N");
+  EXPECT_EQ(refusal(joined, {{"n", 8}}), "none");
+  EXPECT_EQ(refusal("%y, %at = TopK(%x, %n)\n"), "none");
+  EXPECT_EQ(refusal("%y = Slice(%x, %n, %n)\n"), "none");
+  EXPECT_EQ(refusal("%to = Shape(%x)\n%y = Reshape(%x, %to)\n"), "none");
+}
+
 TEST(OpenModel, ASizeOfZeroIsFixed) {
   const auto model = describe("input %x : f32[N,0]\n%y = Relu(%x)\noutput %y\n");
   ASSERT_TRUE(model);
