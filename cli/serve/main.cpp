@@ -150,11 +150,11 @@ void add_limits(Command& app, Settings& s) {
       ->capture_default_str();
   app.add_option("--max_waiting", s.server.limits.waiting,
                  "Requests in flight; further ones fail with 429")
-      ->check(at_least<int64_t>(0))
+      ->check(at_least<int64_t>(1))
       ->capture_default_str();
   app.add_option("--max_texts", s.server.limits.texts,
                  "Texts of generators that wait or are generated; further ones fail with 429")
-      ->check(between<int64_t>(0, 4096))
+      ->check(between<int64_t>(1, 4096))
       ->capture_default_str();
   app.add_option("--max_connections", s.max_connections, "Connections of HTTP")
       ->check(between<int64_t>(1, 1 << 20))
