@@ -770,6 +770,9 @@ TEST_F(OnDemandPopef, OptionsThatTheFileRecordsCannotBeGiven) {
   o.batch_size = 2;
   EXPECT_EQ(refused(popef, o).substr(0, 37), "invalid_argument: option 'batch_size'");
   o = on_demand();
+  o.batch_axis = 1;
+  EXPECT_EQ(refused(popef, o).substr(0, 37), "invalid_argument: option 'batch_axis'");
+  o = on_demand();
   o.allow_links = 1;
   EXPECT_EQ(refused(popef, o).substr(0, 38), "invalid_argument: option 'allow_links'");
   o = on_demand();

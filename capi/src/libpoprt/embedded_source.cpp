@@ -100,8 +100,9 @@ void refuse_unsuitable_options(const poprt_compile_options& recorded, const std:
 
 std::vector<std::string> options_of_compilation(const poprt_compile_options& given) {
   std::vector<std::string> names = program_options(given);
-  // A batch axis is recorded with every batch size.
-  if (given.batch_axis == 0) std::erase(names, "batch_axis");
+  // A batch axis is recorded with every batch size, and only then.
+  std::erase(names, "batch_axis");
+  if (given.batch_axis != 0) names.emplace_back("batch_axis");
   if (given.allow_links) names.emplace_back("allow_links");
   if (given.no_verify) names.emplace_back("no_verify");
   if (given.shapes && std::string_view(given.shapes) == "buckets") names.emplace_back("shapes");
