@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "program/link.h"
 #include "runtime/queue/queue_manager.h"
@@ -521,6 +522,7 @@ void Session::run_flow(Flow flow, std::span<const uint32_t> programs) {
   for (uint64_t i = 0; i < iterations; i++)
     for (uint32_t r = 0; r < replicas; r++) {
       try {
+        replica_ = r;
         run_once(flow, r == 0, r + 1 == replicas);
       } catch (...) {
         for (auto* streams : {&inputs_, &outputs_})
@@ -559,11 +561,23 @@ void* Session::begin_transfer(Stream& s, bool is_input) {
   void* const memory = s.prefetched || s.kept ? nullptr : s.callback->acquire();
   s.in_place = memory != nullptr;
   if (memory) return memory;
-  if (!s.memory.data()) s.memory = TensorMemory(s.bytes);
+  void* const staged = staged_value(s);
   if (is_input && !std::exchange(s.prefetched, false) &&
-      s.callback->fetch(s.memory.data()) != StreamCallback::Result::success)
+      s.callback->fetch(staged) != StreamCallback::Result::success)
     fail_transfer(s, "gave");
-  return s.memory.data();
+  return staged;
+}
+
+// The value of the current replica in the memory of the stream, which is one for all replicas
+// unless the input keeps them.
+void* Session::staged_value(Stream& s) const {
+  const uint64_t replicas = s.kept && s.per_replica ? model_->replication_factor : 1;
+  if (!s.memory.data()) {
+    s.memory = TensorMemory(checked_mul(s.bytes, replicas));
+    std::memset(s.memory.data(), s.mask ? 1 : 0, s.bytes * replicas);
+  }
+  auto* const values = static_cast<std::byte*>(s.memory.data());
+  return replicas > 1 ? values + s.bytes * replica_ : values;
 }
 
 void* Session::input_pointer(Stream& s) {
@@ -584,18 +598,14 @@ void* Session::next_own_value(Stream& s) {
     s.next += s.stride;
     return const_cast<std::byte*>(s.data.data()) + at * s.bytes;
   }
-  if (!s.memory.data()) {
-    s.memory = TensorMemory(s.bytes);
-    std::memset(s.memory.data(), s.mask ? 1 : 0, s.bytes);
-  }
+  auto* const bytes = static_cast<std::byte*>(staged_value(s));
   if (s.seed) {
-    auto* const bytes = static_cast<std::byte*>(s.memory.data());
     for (uint64_t at = 0; at < s.bytes; at += sizeof(uint64_t)) {
       const uint64_t value = random_();
       std::memcpy(bytes + at, &value, std::min<uint64_t>(sizeof value, s.bytes - at));
     }
   }
-  return s.memory.data();
+  return bytes;
 }
 
 void* Session::output_pointer(Stream& s) {
@@ -609,6 +619,11 @@ void Session::run_once(Flow flow, bool first_replica, bool last_replica) {
   for (size_t i = 0; i < inputs_.size(); i++) {
     Stream& s = inputs_[i];
     if (s.used[f] && (first_replica || s.per_replica)) input_pointers_[i] = input_pointer(s);
+    // A flow without transfers runs once for all replicas.
+    if (flow != Flow::main && s.used[f] && s.kept && s.per_replica && s.served && s.callback)
+      for (uint32_t r = 1; r < model_->replication_factor; r++)
+        std::memcpy(static_cast<std::byte*>(s.memory.data()) + r * s.bytes, s.memory.data(),
+                    s.bytes);
   }
   // A request is one transfer of the main program; it begins when its inputs are available.
   Telemetry* const counts = flow == Flow::main ? telemetry_.get() : nullptr;

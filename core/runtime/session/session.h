@@ -148,9 +148,9 @@ class Session final : private device::Occupant {
   bool run_main_programs_unless_stopped();
   // Runs programs by PopEF's indices, in this order; the flows and the programs map define them.
   // The device runs a flow as a whole, so adjacent programs of one flow are one run. It calls the
-  // callbacks of the anchors that these programs use; other inputs keep their last value. A
-  // repeated index begins another run; a program of no flow has no effect. Throws not_found with
-  // the existing indices in the message.
+  // callbacks of the anchors that these programs use; other inputs keep their last value, those per
+  // replica the value of each replica. A repeated index begins another run; a program of no flow
+  // has no effect. Throws not_found with the existing indices in the message.
   void run_programs(std::span<const uint32_t> indices);
 
   // Runs one transfer with a pointer for each anchor, in the program's order, to memory of the
@@ -238,6 +238,7 @@ class Session final : private device::Occupant {
   void run_once(device::Flow flow, bool first_replica, bool last_replica);
   void run_and_answer(device::Flow flow, bool first_replica, bool last_replica);
   void* begin_transfer(Stream& s, bool is_input);
+  void* staged_value(Stream& s) const;
   // Throws cancelled if the session was stopped or is leaving its device.
   void fail_if_ended() const;
   [[noreturn]] void fail_transfer(const Stream& s, std::string_view did) const;
@@ -271,6 +272,7 @@ class Session final : private device::Occupant {
   mutable ForkMutex streams_mutex_;
   // The streams of the program, followed by the outputs that return weights.
   std::vector<Stream> inputs_, outputs_;
+  uint32_t replica_ = 0;  // the one that run_flow() runs
   std::vector<const void*> input_pointers_;
   std::vector<void*> output_pointers_;
   std::unique_ptr<QueueManager> queues_;

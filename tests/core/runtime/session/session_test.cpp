@@ -468,6 +468,21 @@ TEST(Session, AnInputKeepsItsLastValueHoweverItWasTransferred) {
   EXPECT_EQ(at.y->taken, (std::vector<float>{1, 1}));
 }
 
+TEST(Session, AnInputPerReplicaKeepsTheValueOfEachReplica) {
+  CopyModel copy(4);
+  popef::Metadata m = copy_model(copy, 1, 2)->metadata;
+  m.programFlow().setMain({1, 5});
+  for (popef::Anchor& a : m.anchors()) a.setPrograms({a.name() == "x" ? 1u : 5u});
+  device::DeviceManager manager(2);
+  SessionConfig config;
+  config.device = manager.get_device(2);
+  Session session(make_model("m", copy.image(), {}, {}, m), config);
+  const ConnectedSession at(session, 4);
+  session.run_programs(std::vector<uint32_t>{1, 5});
+  session.run_programs(std::vector<uint32_t>{5});
+  EXPECT_EQ(at.y->taken, (std::vector<float>{1, 2, 1, 2}));
+}
+
 TEST(Session, ProgramsOfTheMapHaveNoEffectWithoutAFlow) {
   CopyModel copy(4);
   Session session(copy_model(copy));  // 0 is load and 2 is save, of which there are none
