@@ -78,8 +78,7 @@ std::string opaque_blob(const poprt_executable* executable, std::string_view nam
 }
 
 // The blob kVariantsBlob, or "". An executable without an input that selects a variant has none.
-// The library would make a PopEF copy of one that was compiled in memory, which is not possible for
-// types that PopEF does not have.
+// The library would make a PopEF copy of one that was compiled in memory.
 std::string variants_of(const poprt_executable* executable) {
   for (size_t i = 0; i < poprt_executable_input_count(executable); i++)
     if (std::ranges::count(kVariantInputs, std::string_view(poprt_anchor_name(

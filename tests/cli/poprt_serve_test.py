@@ -641,7 +641,15 @@ class Repository(ServeTest):
                     file.write(onnx_writer.model([onnx_writer.node("Relu", ["x"], ["y"])], [x], [y]))
         os.environ["POPART_CACHE_DIR"] = os.path.join(self.folder, "cache")
         self.addCleanup(os.environ.pop, "POPART_CACHE_DIR")
-        with serving(folder, "--compile") as (port, _, _):
+        for options in [], ["--compile_option", "input_shape=x=1,3/4,3"]:
+            if options:
+                for name in os.listdir(folder):
+                    if name.startswith("fixed"):
+                        os.remove(os.path.join(folder, name))
+            self.check_models_of_16_bits(folder, options)
+
+    def check_models_of_16_bits(self, folder, options):
+        with serving(folder, "--compile", *options) as (port, _, _):
             index = {m["name"]: (m["state"], m.get("reason", "")) for m in call(port, "/v2/repository/index", {})[1]}
             self.assertEqual(set(index.values()), {("READY", "")}, index)
             for model_name in index:

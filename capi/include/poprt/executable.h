@@ -67,7 +67,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_fuse(
     const poprt_executable* const* executables, size_t executable_count,
     poprt_executable** out_executable);
 /* Returns the blobs of an executable: metadata, executable, data, opaque blobs. Allocates a copy
- * if the executable came from the compiler. Since 1.0. */
+ * if the executable came from the compiler. Anchors of types that PopEF does not have (bf16) are
+ * not in the metadata, and poprt_executable_save_bytes fails for them. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_popef_model(
     const poprt_executable* executable, poprt_popef_model** out_model);
 /* Returns a copy of the metadata with the handles and programs of the anchors. Since 1.0. */

@@ -19,7 +19,7 @@ namespace {
 std::string variants_of(const poprt_executable* executable) {
   constexpr std::string_view kName = "poprt.branches";
   // Whether the executable has the input that selects a variant. This is checked first, because
-  // poprt_executable_popef_model() fails for element types that PopEF does not have.
+  // poprt_executable_popef_model() makes a copy of an executable that was compiled in memory.
   bool selects = false;
   for (size_t i = 0; i < poprt_executable_input_count(executable); i++) {
     const std::string_view name = poprt_anchor_name(poprt_executable_input(executable, i));

@@ -242,15 +242,6 @@ void verify_model(const Model& model) {
                without);
 }
 
-std::shared_ptr<const popef::Model> popef_model(const Model& model) {
-  if (model.blobs) return model.blobs;
-  const auto bytes = std::make_shared<std::stringstream>();
-  save_model(model, *bytes);
-  const auto reader = std::make_shared<popef::Reader>();
-  reader->parseStream(bytes);
-  return popef::ModelBuilder(reader).createModel();
-}
-
 std::shared_ptr<const Model> open_payload(std::string name, std::span<const std::byte> payload,
                                           std::shared_ptr<const void> owner) {
   program::LoadedProgram loaded = program::read_executable(payload, owner);
@@ -438,7 +429,8 @@ popef::Metadata metadata_of(const Model& model) {
   return metadata;
 }
 
-void write_blobs(const Model& model, popef::Writer& writer) {
+// `metadata` is for a model in memory.
+void write_blobs(const Model& model, popef::Writer& writer, const popef::Metadata& metadata) {
   if (model.blobs) {
     const popef::ExecutableReader& executable = model.blobs->executable;
     writer.write(model.blobs->metadata);
@@ -446,7 +438,7 @@ void write_blobs(const Model& model, popef::Writer& writer) {
     copy_data(*model.blobs, writer);
   } else {
     const popef::Payload payload = payload_of(model);
-    writer.write(metadata_of(model));
+    writer.write(metadata);
     if (has_more_than_a_file(model)) {
       const Parts parts = take_apart(model);
       write_executable(writer, model.name, parts);
@@ -470,7 +462,17 @@ void save_model(const Model& model, std::ostream& stream) {
     return;
   }
   popef::Writer writer(stream);
-  write_blobs(model, writer);
+  write_blobs(model, writer, metadata_of(model));
+}
+
+std::shared_ptr<const popef::Model> popef_model(const Model& model) {
+  if (model.blobs) return model.blobs;
+  const auto bytes = std::make_shared<std::stringstream>();
+  popef::Writer writer(*bytes);
+  write_blobs(model, writer, model.metadata);
+  const auto reader = std::make_shared<popef::Reader>();
+  reader->parseStream(bytes);
+  return popef::ModelBuilder(reader).createModel();
 }
 
 void save_parts(const Model& model, const std::filesystem::path& executable,
@@ -526,7 +528,7 @@ void save_model(const Model& model, const std::filesystem::path& path) {
     return;
   }
   popef::FileWriter writer(path.string());
-  write_blobs(model, writer);
+  write_blobs(model, writer, metadata_of(model));
 }
 
 }  // namespace poprt::runtime

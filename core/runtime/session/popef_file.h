@@ -45,7 +45,8 @@ std::shared_ptr<const Model> open_popef(std::span<const std::byte> bytes,
 std::shared_ptr<const Model> open_popef(const std::shared_ptr<const popef::Model>& model,
                                         const OpenOptions& options = {});
 // Returns the blobs from which a model was opened, or else the blobs that save_model() would write.
-// Throws like save_model().
+// Anchors of types that PopEF does not have are then missing in the metadata, as in
+// Model::metadata.
 std::shared_ptr<const popef::Model> popef_model(const Model& model);
 // Returns a model with the same program whose weights and input data are in memory, so that runs do
 // not depend on its file, which only save_model() and save_parts() still read. A model that was not
