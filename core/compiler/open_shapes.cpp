@@ -98,7 +98,9 @@ std::unique_ptr<ir::Graph> converted_at_small_sizes(const ir::Graph& graph,
     own.batch_size = 0;
     own.batch_axis = -1;
     own.after_pass = nullptr;
-    own.progress = nullptr;
+    own.progress = [&options](double, std::string_view) {
+      if (options.check_stopped) options.check_stopped();
+    };
     own.input_shape.clear();
     for (const ir::Value* v : graph.inputs()) {
       Shape& shape = own.input_shape[v->name()] = v->type.shape;
@@ -109,6 +111,7 @@ std::unique_ptr<ir::Graph> converted_at_small_sizes(const ir::Graph& graph,
       convert(*copy, own);
       return copy->clone();
     } catch (const Error& e) {
+      if (e.code() == ErrorCode::cancelled) throw;
       log().info("the model cannot be converted with sizes of {}: {}", size, e.message());
     }
   }

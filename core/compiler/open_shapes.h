@@ -23,7 +23,7 @@ struct OpenModel {
 // size is possible, or if the conversion changes names or ranks. Throws like select_outputs(),
 // change_outputs() and fix_shapes(), unimplemented for an input of text and for an operator that is
 // not supported, and invalid_argument if an input decides a size that needs option max_size, which
-// the options do not contain.
+// the options do not contain. DriverOptions::check_stopped is called during this conversion.
 std::optional<OpenModel> open_model(const ir::Graph& graph, const DriverOptions& options);
 
 }  // namespace poprt::compiler

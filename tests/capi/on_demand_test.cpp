@@ -758,6 +758,40 @@ TEST_F(OnDemandPopef, AFileWithoutItsSourceIsRefused) {
                 "compiled for: compile it with `embed_source`, or load the ONNX model");
 }
 
+// Reading a large model takes seconds, and a model may be converted for the types of its outputs.
+TEST_F(OnDemand, TheCallerMayStopTheImport) {
+  struct Steps {
+    bool read = false;
+    int after = 0, allowed = 0;
+  };
+  const auto loaded = [&](int allowed, const poprt_option* precision) {
+    Steps steps;
+    steps.allowed = allowed;
+    poprt_compile_options o = options();
+    o.shapes = "on_demand";
+    o.options = precision;
+    o.option_count = precision ? 1 : 0;
+    o.user_data = &steps;
+    o.progress = [](double, const char* what, void* user) {
+      static_cast<Steps*>(user)->read |= std::string_view(what) == "read";
+    };
+    o.stop = [](void* user) -> int32_t {
+      auto& s = *static_cast<Steps*>(user);
+      return s.read && s.after++ >= s.allowed;
+    };
+    poprt_executable* made = nullptr;
+    const std::string text = message_for(poprt_executable_load(write(kProduct).c_str(), &o, &made));
+    poprt_executable_free(made);
+    return text;
+  };
+  const std::string stopped = "cancelled: the compilation was stopped by its caller";
+  const poprt_option precision{"precision", "fp16"};
+  EXPECT_EQ(loaded(0, nullptr), stopped);
+  EXPECT_EQ(loaded(1, nullptr), stopped) << "after the model is read";
+  EXPECT_EQ(loaded(2, nullptr), "ok");
+  EXPECT_EQ(loaded(2, &precision), stopped) << "during the conversion";
+}
+
 TEST_F(OnDemandPopef, OptionsThatTheFileRecordsCannotBeGiven) {
   const std::string popef = compile(write(kProduct), "x", {2, 3}, with_source());
   poprt_compile_options o = on_demand();

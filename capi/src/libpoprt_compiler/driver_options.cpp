@@ -342,4 +342,14 @@ compiler::DriverOptions make_options(const poprt_compile_options& o,
   return to;
 }
 
+void throw_if_stopped(const poprt_compile_options& o) {
+  if (o.stop && o.stop(o.user_data) != 0)
+    fail(ErrorCode::cancelled, "the compilation was stopped by its caller");
+}
+
+void report_step(const poprt_compile_options& o, double done, const char* what) {
+  if (o.progress) o.progress(done, what, o.user_data);
+  throw_if_stopped(o);
+}
+
 }  // namespace poprt::capi

@@ -28,4 +28,10 @@ void take_plugins(const poprt_compile_options& o, compiler::Options& to);
 std::vector<onnx::ModelFile> files_of(const poprt_library_source& s,
                                       const poprt_compile_options& o);
 
+// Throws cancelled if the callback `stop` of the caller requests it.
+void throw_if_stopped(const poprt_compile_options& o);
+
+// Calls `progress`, and then throw_if_stopped().
+void report_step(const poprt_compile_options& o, double done, const char* what);
+
 }  // namespace poprt::capi

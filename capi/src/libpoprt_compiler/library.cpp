@@ -67,26 +67,15 @@ std::unique_ptr<compiler::IrFile> ir_file(const poprt_compile_options& o, const 
   }
 }
 
-// Throws cancelled if the caller's stop callback requests it.
-void throw_if_stopped(const poprt_compile_options& o) {
-  if (o.stop && o.stop(o.user_data) != 0)
-    fail(ErrorCode::cancelled, "the compilation was stopped by its caller");
-}
-
 constexpr size_t kHashDigits = 64;
 constexpr double kHashed = 0.05;  // the part of hash(), which is called before compile()
-
-void report_step(const poprt_compile_options& o, double done, const char* what) {
-  if (o.progress) o.progress(done, what, o.user_data);
-  throw_if_stopped(o);
-}
 
 // Reports the progress of the hash as the part from `from` to `until` of the progress of the call,
 // because hashing a large file takes seconds.
 std::string hash_of(const poprt_compile_options& o, std::span<const onnx::ModelFile> files,
                     double from, double until) {
-  return onnx::hash_of(files,
-                       [&](double done) { report_step(o, from + (until - from) * done, "hash"); });
+  return onnx::hash_of(
+      files, [&](double done) { capi::report_step(o, from + (until - from) * done, "hash"); });
 }
 
 // The work is complete, so the stop callback is no longer called.
@@ -107,7 +96,7 @@ void report_progress(const poprt_compile_options& o, compiler::DriverOptions& to
   to.progress = [&o](double done, std::string_view what) {
     if (o.progress) o.progress(kFrom + kPart * done, std::string(what).c_str(), o.user_data);
   };
-  to.check_stopped = [&o] { throw_if_stopped(o); };
+  to.check_stopped = [&o] { capi::throw_if_stopped(o); };
 }
 
 // Returns the graph that a conversion has kept, if the file is the same and unchanged.
@@ -125,7 +114,7 @@ std::unique_ptr<ir::Graph> take(void* kept, const poprt_library_source& source, 
 compiler::Executable compile_source(const poprt_compile_options& o,
                                     const poprt_library_source& source, void* kept,
                                     compiler::IrFile* ir) {
-  report_step(o, kHashed, "read");
+  capi::report_step(o, kHashed, "read");
   bool converted = false;
   auto graph = take(kept, source, converted);
   if (!graph) graph = import(source, o);
@@ -167,7 +156,7 @@ void compile(const poprt_compile_options* o, const poprt_library_source* source,
     const WarningFilter new_ones = capi::skip_warnings(*o, *source);
     const auto ir = ir_file(*o, nullptr);
     const compiler::Executable executable = compile_source(*o, *source, kept, ir.get());
-    report_step(*o, 0.8, "pack weights");
+    capi::report_step(*o, 0.8, "pack weights");
     program::write_executable(capi::payload_sink(*sink), capi::payload_memory(*sink),
                               executable.program, executable.weights, executable.notes,
                               executable.narrow);
@@ -218,11 +207,11 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_library_source
     capi::Source note{std::filesystem::path(source->path).filename().string(),
                       std::string(kHashDigits, '0')};
     const auto options_with_hash = [&] {
-      report_step(*o, 0.95, "hash");
-      note.hash = hash.get([&] { throw_if_stopped(*o); });
+      capi::report_step(*o, 0.95, "hash");
+      note.hash = hash.get([&] { capi::throw_if_stopped(*o); });
       return capi::engine_options(*o, note);
     };
-    report_step(*o, 0.8, "write");
+    capi::report_step(*o, 0.8, "write");
     runtime::write_popef(popef_path, runtime::executable_name(source->path), executable.program,
                          executable.weights, blobs, capi::engine_options(*o, note),
                          executable.narrow, options_with_hash);
@@ -257,7 +246,7 @@ void convert(const poprt_compile_options* o, const poprt_library_source* source,
              const char* out_onnx_path, void** out_kept, poprt_library_error* error) {
   library_guard(error, [&] {
     const WarningFilter new_ones = capi::note_warnings(*o, *source);
-    report_step(*o, 0, "read");
+    capi::report_step(*o, 0, "read");
     const auto stamps = stamps_to_keep(*o, *source, out_kept);
     auto graph = import(*source, *o);
     std::unique_ptr<ir::Graph> kept;  // the imported graph, or the converted one
@@ -271,9 +260,9 @@ void convert(const poprt_compile_options* o, const poprt_library_source* source,
     // The file is written from the copy. In the copy, the readers of a value may have another
     // order. This changes names of fused nodes in an executable, but not an ONNX file.
     if (stamps && same) kept = std::exchange(graph, graph->clone());
-    report_step(*o, 0.8, "opset");
+    capi::report_step(*o, 0.8, "opset");
     compiler::settle_opset(graph, options);
-    report_step(*o, 0.9, "write");
+    capi::report_step(*o, 0.9, "write");
     onnx::ExportOptions files;
     if (source->path) files.sources.emplace_back(source->path);
     onnx::export_file(*graph, out_onnx_path, files);

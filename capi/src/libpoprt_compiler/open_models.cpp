@@ -62,14 +62,7 @@ void report_compilation(const poprt_compile_options& o, compiler::DriverOptions&
   to.progress = [&o](double done, std::string_view what) {
     if (o.progress) o.progress(kFrom + kPart * done, std::string(what).c_str(), o.user_data);
   };
-  to.check_stopped = [&o] {
-    if (o.stop && o.stop(o.user_data) != 0)
-      fail(ErrorCode::cancelled, "the compilation was stopped by its caller");
-  };
-}
-
-void report_open_step(const poprt_compile_options& o, double done, const char* what) {
-  if (o.progress) o.progress(done, what, o.user_data);
+  to.check_stopped = [&o] { throw_if_stopped(o); };
 }
 
 }  // namespace
@@ -80,11 +73,13 @@ void* open_model(const poprt_compile_options* o, const poprt_library_source* sou
   std::unique_ptr<ImportedModel> made;
   library_guard(error, [&] {
     const WarningFilter new_ones = skip_warnings(*o, *source);
-    report_open_step(*o, 0.05, "read");  // hash() covers the part up to 0.05
+    report_step(*o, 0.05, "read");  // hash() covers the part up to 0.05
     auto opened = std::make_unique<ImportedModel>();
     opened->graph = compiler::read_model(model_source(*source), o->allow_links != 0, o->strict != 0,
                                          copies_file(o->load));
-    const compiler::DriverOptions options = make_options(*o, *source);
+    throw_if_stopped(*o);
+    compiler::DriverOptions options = make_options(*o, *source);
+    options.check_stopped = [o] { throw_if_stopped(*o); };
     *out_complete = 1;
     if (const auto open = compiler::open_model(*opened->graph, options)) {
       if (std::ranges::count(opened->graph->inputs(), program::kSharedWeights, &ir::Value::name))
@@ -119,10 +114,10 @@ void compile_open_model(void* model, const poprt_compile_options* o, int first,
       program::share_weights(e.program, e.weights, opened.weights);
     }
     if (!sink) return;
-    report_open_step(*o, 0.8, "pack weights");
+    report_step(*o, 0.8, "pack weights");
     program::write_executable(payload_sink(*sink), payload_memory(*sink), e.program, e.weights,
                               e.notes, e.narrow);
-    report_open_step(*o, 1, "done");
+    if (o->progress) o->progress(1, "done", o->user_data);
   });
 }
 
