@@ -90,7 +90,8 @@ std::optional<Token> Sequence::next(std::chrono::nanoseconds timeout) {
     return token;
   }
   if (finish_ == Finish::none)
-    fail(ErrorCode::failed_precondition, "the sequence waits until its logits are given back");
+    fail(ErrorCode::failed_precondition,
+         "the sequence waits for its logits: resume gives them back");
   if (error_) throw Error(*error_);
   return std::nullopt;
 }

@@ -384,7 +384,7 @@ TEST(Generator, ReportsWhyACallIsRefused) {
   const auto waits = generator.submit(std::vector<int64_t>{1}, options);
   EXPECT_EQ(waits->logits().size(), 53u);
   EXPECT_EQ(message_for([&] { waits->next(); }),
-            "failed_precondition: the sequence waits until its logits are given back");
+            "failed_precondition: the sequence waits for its logits: resume gives them back");
   EXPECT_EQ(message_for([&] { waits->resume(std::vector<float>(52)); }),
             "invalid_argument: there are 52 logits, expected 53");
   const auto second = generator.submit(std::vector<int64_t>{1}, options);
