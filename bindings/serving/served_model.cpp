@@ -115,7 +115,14 @@ Executable open_popef(const std::vector<std::string>& files) {
   poprt_executable* executable = nullptr;
   std::vector<const char*> paths;
   for (const std::string& file : files) paths.push_back(file.c_str());
-  check(poprt_executable_open_files(paths.data(), paths.size(), nullptr, &executable));
+  try {
+    check(poprt_executable_open_files(paths.data(), paths.size(), nullptr, &executable));
+  } catch (const Error& e) {
+    if (files.size() == 1) throw;
+    throw Error(e.code(), std::string(e.what()) + "; the *.popef files of '" +
+                              fs::path(files[0]).parent_path().string() +
+                              "' must be the parts of one model");
+  }
   return Executable(executable);
 }
 

@@ -125,8 +125,11 @@ ModelRepository::Place ModelRepository::place_of(const std::string& name) const 
       found({folder.string(), name + ending, ""}, name + ending);
   if (fs::is_directory(folder / name / "1", failed))
     found({(folder / name / "1").string(), "", ""}, name + "/1");
-  if (!place) throw Error(POPRT_NOT_FOUND, "there is no model " + in_quotes(name));
-  return *place;
+  if (place) return *place;
+  const std::lock_guard lock(mutex_);
+  throw Error(POPRT_NOT_FOUND, entries_.contains(name)
+                                   ? "the repository has no file of model " + in_quotes(name)
+                                   : "there is no model " + in_quotes(name));
 }
 
 std::vector<std::string> ModelRepository::names() const {

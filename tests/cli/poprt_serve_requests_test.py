@@ -419,9 +419,9 @@ class OddRequests(Base):
             self.assertIn("it was not loaded again: ", model["reason"])
             self.assertIn("truncated", model["reason"])
             os.remove(target)
-            self.assertIn("not loaded again, the old one stays: there is no model 'm'", process.stderr.readline())
+            self.assertIn("not loaded again, the old one stays: the repository has no file of model 'm'", process.stderr.readline())
             self.assertEqual(call(port, "/v2/repository/models/m/load", {})[0], 404)
-            self.assertIn("the old one stays: there is no model 'm'", process.stderr.readline())  # nothing between was written twice
+            self.assertIn("the old one stays: the repository has no file of model 'm'", process.stderr.readline())  # nothing between was written twice
             replace(digits)
             self.assertIn("loaded again, because", process.stderr.readline())
             self.assertEqual(call(port, "/v2/repository/index", {})[1][0]["reason"], "")

@@ -555,7 +555,22 @@ class Repository(ServeTest):
         os.symlink("nothing", os.path.join(folder, "gone.popef"))
         with serving(folder) as (port, _, _):
             (gone,) = (m for m in call(port, "/v2/repository/index", {})[1] if m["name"] == "gone")
-            self.assertEqual((gone["state"], gone["reason"]), ("UNAVAILABLE", "there is no model 'gone'"))
+            self.assertEqual((gone["state"], gone["reason"]), ("UNAVAILABLE", "the repository has no file of model 'gone'"))
+            os.remove(os.path.join(folder, "digits.popef"))
+            self.assertEqual(call(port, "/v2/models/digits/infer", image_request(1))[0], 200)
+            for name, message in (("digits", "the repository has no file of model 'digits'"), ("none", "there is no model 'none'")):
+                self.assertEqual(call(port, f"/v2/repository/models/{name}/load", {}), (404, {"error": message}))
+            self.assertEqual(call(port, "/v2/models/digits/infer", image_request(1))[0], 200)
+
+    def test_files_of_several_models_in_a_folder_are_refused(self):
+        folder = os.path.join(self.folder, "several", "both", "1")
+        os.makedirs(folder)
+        for name in "digits", "half":
+            shutil.copy(os.path.join(self.repository, name + ".popef"), folder)
+        with serving(os.path.dirname(os.path.dirname(folder))) as (port, _, _):
+            (both,) = call(port, "/v2/repository/index", {})[1]
+            self.assertEqual(both["state"], "UNAVAILABLE")
+            self.assertTrue(both["reason"].endswith(f"; the *.popef files of '{folder}' must be the parts of one model"), both["reason"])
 
     def test_a_model_that_is_unloaded_during_its_reload_stays_unloaded(self):
         folder, target = self.compiling("reloading")
