@@ -1,6 +1,7 @@
 // The Open Inference Protocol over gRPC. Requests use gRPC's callback interface, so that a waiting
 // request has no thread.
 #include <grpc/support/log.h>
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
@@ -438,11 +439,29 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
   return reactor;
 }
 
+// Answers calls of methods that the server does not have.
+class OtherMethods final : public grpc::CallbackGenericService {
+  class Refusal final : public grpc::ServerGenericBidiReactor {
+   public:
+    explicit Refusal(const std::string& method) {
+      Finish({grpc::StatusCode::UNIMPLEMENTED,
+              "there is no method " + in_quotes(method) + "; see poprt help serving"});
+    }
+    void OnDone() override { delete this; }
+  };
+
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override {
+    return new Refusal(context->method());
+  }
+};
+
 }  // namespace
 
 struct GrpcServer::State {
   State(const Shared& shared, const std::string& token) : service(shared, token) {}
   Service service;
+  OtherMethods others;
   std::mutex health_mutex;
   bool ends = false;  // guarded by health_mutex: whether the status stays NOT_SERVING
   std::unique_ptr<grpc::Server> server;
@@ -478,6 +497,7 @@ GrpcServer::GrpcServer(const Shared& shared, const ServerOptions& options)
   }
   builder.AddListeningPort(address_and_port(options.address, options.port), credentials, &port_);
   builder.RegisterService(&state_->service);
+  builder.RegisterCallbackGenericService(&state_->others);
   builder.SetMaxReceiveMessageSize(static_cast<int>(
       std::min<size_t>(options.limits.request_bytes, std::numeric_limits<int>::max())));
   builder.SetMaxSendMessageSize(-1);

@@ -1242,6 +1242,12 @@ class Grpc(ServeTest):
         self.assertIn("2 entries", self.refused(codes.INVALID_ARGUMENT, "ModelInfer", truncated))
         self.refused(codes.RESOURCE_EXHAUSTED, "ModelInfer", self.infer(5000))
         self.assertIn("image", self.refused(codes.INVALID_ARGUMENT, "ModelInfer", self.pb.ModelInferRequest(model_name="digits")))
+        for method in "ModelConfig", "RepositoryModelLoads":
+            function = self.channel.unary_unary("/inference.GRPCInferenceService/" + method)
+            with self.assertRaises(grpc.RpcError) as raised:
+                function(b"", timeout=60)
+            self.assertEqual((raised.exception.code(), raised.exception.details()),
+                             (codes.UNIMPLEMENTED, f"there is no method '/inference.GRPCInferenceService/{method}'; see poprt help serving"))
         negative = self.infer(1)
         negative.inputs[0].shape[0] = -1
         self.refused(codes.INVALID_ARGUMENT, "ModelInfer", negative)
