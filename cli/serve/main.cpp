@@ -393,9 +393,10 @@ void serve(Settings& settings) {
   const auto place = [&](bool runs, int port) {
     return runs ? address_and_port(options.address, port) : std::string("off");
   };
-  std::fprintf(stderr, "poprt_serve: http %s, grpc %s\n",
+  std::fprintf(stderr, "poprt_serve: http %s, grpc %s%s\n",
                place(http != nullptr, http ? http->port() : 0).c_str(),
-               place(grpc != nullptr, grpc ? grpc->port() : 0).c_str());
+               place(grpc != nullptr, grpc ? grpc->port() : 0).c_str(),
+               options.certificate.empty() ? "" : ", with TLS");
   if (loaded) wait_for_signal(repository, settings.poll_seconds);
   inference.admission().stop();
   generations.admission().stop();

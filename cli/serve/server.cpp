@@ -40,14 +40,17 @@ std::string short_reason(std::string reason) {
 std::string start_failure(const std::string& protocol, const ServerOptions& options,
                           const std::string& given_reason) {
   const std::string reason = short_reason(given_reason);
+  constexpr const char* kExpected =
+      "; expected a certificate and the private key that belongs to it, both as PEM, in "
+      "--tls_certificate and --tls_key";
+  if (reason.find("TLS") != std::string::npos || reason.find(" Ssl") != std::string::npos)
+    return protocol + " cannot use the certificate with the key: " + reason + kExpected;
   const std::string message = protocol + " cannot listen on " +
                               address_and_port(options.address, options.port) +
                               (reason.empty() ? "" : ": " + reason);
   const bool in_use = reason.find("ddress already in use") != std::string::npos;
   if (options.certificate.empty() || in_use) return message;
-  return message +
-         "; expected a certificate and its private key, both as PEM, in --tls_certificate and "
-         "--tls_key";
+  return message + kExpected;
 }
 
 std::string address_and_port(const std::string& address, int port) {

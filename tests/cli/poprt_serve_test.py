@@ -436,6 +436,14 @@ class Limits(ServeTest):
                 self.assertEqual(printed[0], expected, given)
             plain = subprocess.run(["curl", "-s", f"http://127.0.0.1:{port}/v2"], capture_output=True, check=False)
             self.assertNotEqual(plain.returncode, 0)
+        other = os.path.join(self.folder, "other.pem")
+        subprocess.run(["openssl", "genrsa", "-out", other, "2048"], check=True, capture_output=True)
+        for http_port, grpc_port, protocol in (("0", "-1", "HTTP"), ("-1", "0", "gRPC")):
+            done = subprocess.run([SERVE, self.repository, "--http_port", http_port, "--grpc_port", grpc_port, *tls[:3], other],
+                                  capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+            self.assertIn(f"{protocol} cannot use the certificate with the key: ", done.stderr)
+            self.assertIn("expected a certificate and the private key that belongs to it, both as PEM", done.stderr)
 
 
 class Repository(ServeTest):
