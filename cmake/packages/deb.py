@@ -67,7 +67,7 @@ PACKAGES = {
     "poprt-serve": {
         "component": "serve", "section": "science", "notices": ["libraries", "commands"], "program": "bin/poprt_serve",
         "depends": "libpoprt1 (= {version})", "recommends": "libpoprt-tokenizer1 (= {version})",
-        "suggests": "libpoprt-compiler1 (= {version})",
+        "suggests": "libpoprt-compiler1 (= {version})", "folders": ["var/lib/poprt/models"],
         "summary": "server of compiled models over HTTP and gRPC",
         "description": "Serves a folder of PopEF and ONNX files with the Open Inference Protocol, which clients of Triton"
                        " Inference Server and KServe speak. The unit of systemd is not enabled."},
@@ -78,6 +78,8 @@ PACKAGES = {
         "description": "A desktop program for ONNX models, PopEF files and the telemetry of processes that serve "
                        "them: graphs, passes, programs, memory, anchors, queue occupancy."},
 }
+
+SCRIPTS = ("postinst", "prerm", "postrm")  # of maintainers, in the folder beside this file that has the name of the package
 
 
 def run(command, **arguments):
@@ -143,6 +145,8 @@ def stage(options, package, root):
         run([options.strip, *flags, "--remove-section=.comment", "--remove-section=.note", path])
         write(root + ".cmake", f'file(RPATH_REMOVE FILE "{path}")\n')  # installed libraries are found without it
         run([options.cmake, "-P", root + ".cmake"])
+    for folder in what.get("folders", []):
+        os.makedirs(f"{root}/{folder}")
     compress_manuals(root)
     documents = f"{root}/usr/share/doc/{package}"
     write(documents + "/copyright", copyright_file(package))
@@ -218,12 +222,15 @@ def make(options, package, folder):
         present = [n for n in what["library"] if glob.glob(f"{root}/usr/lib/*/{n}.so.1")]
         write(root + "/DEBIAN/shlibs", "".join(f"{n} 1 {package} (>= {version})\n" for n in present))
         write(root + "/DEBIAN/triggers", "activate-noawait ldconfig\n")
+    scripts = os.path.join(os.path.dirname(os.path.abspath(__file__)), package)
+    if os.path.isdir(scripts):
+        shutil.copytree(scripts, root + "/DEBIAN", dirs_exist_ok=True)
     for path, _, names in os.walk(root):
         os.chmod(path, 0o755)
         for name in names:
             full = os.path.join(path, name)
             if not os.path.islink(full):
-                os.chmod(full, 0o755 if "/usr/bin/" in full else 0o644)
+                os.chmod(full, 0o755 if "/usr/bin/" in full or name in SCRIPTS else 0o644)
     environment = dict(os.environ, SOURCE_DATE_EPOCH=str(metadata.epoch()))
     # Level 2 takes 1.8 times as long for 3 % fewer bytes.
     compression = ["-Znone"] if package in options.stored else ["-Zxz", "-z1"]

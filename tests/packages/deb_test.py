@@ -117,8 +117,39 @@ class Content(unittest.TestCase):
         paths = listed(deb("poprt-serve"))
         for path in ("usr/bin/poprt_serve", "usr/lib/systemd/system/poprt-serve.service", "usr/share/man/man1/poprt_serve.1.gz"):
             self.assertIn(f"./{path}\n", paths)
+        self.assertIn("./var/lib/poprt/models\n", paths)
         self.assertIn("libmicrohttpd12", field("poprt-serve", "Depends"))
         self.assertNotIn("libonnx1", field("poprt-serve", "Depends"))
+
+    @unittest.skipUnless(glob.glob(os.path.join(DEBS, "poprt-serve_*")), "poprt_serve is not built")
+    def test_server_is_restarted_by_an_upgrade_and_stopped_by_a_removal(self):
+        """The maintainer scripts run in a root whose commands of systemd write their arguments."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = Root(os.path.join(folder, "root"), packages=BASE)
+            subprocess.run(["dpkg-deb", "--control", deb("poprt-serve"), root.path("control")], check=True)
+            for name in ("deb-systemd-helper", "deb-systemd-invoke", "systemctl"):
+                with open(f"{root.folder}/usr/bin/{name}", "w", encoding="utf-8") as file:
+                    file.write(f'#!/bin/sh\necho "{name} $*" >>/work/calls\n')
+                os.chmod(file.name, 0o755)
+            for path in ("run/systemd/system", "var/cache/private/poprt", "var/lib/poprt/models"):
+                os.makedirs(os.path.join(root.folder, path))
+
+            def calls(script, *arguments):
+                open(root.path("calls"), "w", encoding="utf-8").close()
+                self.assertEqual(root.run([f"control/{script}", *arguments]), "")
+                with open(root.path("calls"), encoding="utf-8") as file:
+                    return re.findall(r"^\S+ (?:--\S+ )*(\S+)", file.read(), re.M)
+
+            kept = ["debian-installed", "unmask", "was-enabled", "enable", "update-state", "daemon-reload"]
+            self.assertEqual(calls("postinst", "configure", ""), kept)  # a first installation starts nothing
+            self.assertEqual(calls("postinst", "configure", "0.9"), kept + ["try-restart"])
+            self.assertEqual(calls("prerm", "upgrade", "9.9"), [])
+            self.assertEqual(calls("prerm", "remove"), ["stop"])
+            self.assertEqual(calls("postrm", "remove"), ["daemon-reload"])
+            self.assertTrue(os.path.exists(root.folder + "/var/cache/private/poprt"))
+            self.assertEqual(calls("postrm", "purge"), ["purge", "unmask"])
+            self.assertFalse(os.path.exists(root.folder + "/var/cache/private/poprt"))
+            self.assertTrue(os.path.exists(root.folder + "/var/lib/poprt/models"))
 
     @unittest.skipUnless(glob.glob(os.path.join(DEBS, "libpoprt-tokenizer1_*")), "it is built without sentencepiece")
     def test_tokenizer_is_recommended_and_brings_sentencepiece(self):
