@@ -24,12 +24,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "cmake/packages"))  # the sdist has these modules in the folder of this file
 import archive  # noqa: E402
+import documents  # noqa: E402
 import metadata  # noqa: E402
 
 NAME = "poprt"
 PACKAGES = ("poprt", "popef", "model_runtime")
 COMMANDS = ("poprt", "poprt_exec", "popef_dump")
 STABLE_ABI = "0x03090000"  # also in bindings/python/CMakeLists.txt
+
+
+def readme():
+    return documents.rewritten(archive.read(os.path.join(HERE, "README.md")).decode(), "bindings/python/README.md", [])
 
 
 def core_metadata():
@@ -40,7 +45,7 @@ def core_metadata():
               ("Project-URL", f"Source, {data['scm']}"), ("Keywords", ",".join(data["keywords"])), ("Platform", "Linux"),
               *(("Classifier", c) for c in data["classifiers"]), ("Requires-Python", ">=3.9"), ("Requires-Dist", "numpy"),
               ("Description-Content-Type", "text/markdown")]
-    return "".join(f"{name}: {value}\n" for name, value in fields) + "\n" + archive.read(os.path.join(HERE, "README.md")).decode()
+    return "".join(f"{name}: {value}\n" for name, value in fields) + "\n" + readme()
 
 
 def write_wheel(files, out, platform, programs=()):
@@ -101,8 +106,9 @@ def make_sdist(options):
     files = {base + "PKG-INFO": core_metadata().encode()}
     for package in PACKAGES:
         files.update(archive.tree(os.path.join(HERE, package), f"{base}{package}/"))
-    for name in ("README.md", "pyproject.toml", "build_backend.py", "package.py", "../../LICENSE",
-                 *(f"../../cmake/packages/{n}" for n in ("archive.py", "metadata.py", "metadata.json"))):
+    files[base + "README.md"] = readme().encode()
+    for name in ("pyproject.toml", "build_backend.py", "package.py", "../../LICENSE",
+                 *(f"../../cmake/packages/{n}" for n in ("archive.py", "documents.py", "metadata.py", "metadata.json"))):
         files[base + os.path.basename(name)] = archive.read(os.path.join(HERE, name))
     files[base + "THIRD_PARTY_NOTICES"] = b"The source distribution holds nothing of others.\n"
     files[base + "sbom.cdx.json"] = sbom.document(NAME, []).encode()

@@ -178,6 +178,24 @@ class Content(unittest.TestCase):
             self.assertEqual(completed("poprt_exec", "run", "--prof"), ["--profile"])
             self.assertEqual(completed("popef_dump", "--user"), ["--user-anchors"])
 
+    def test_installed_documents_link_only_to_installed_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            unpack(deb("poprt-tools"), folder)
+            root = folder + "/usr/share/doc/poprt"
+            pages = glob.glob(root + "/**/*.md", recursive=True)
+            self.assertGreater(len(pages), 50)
+            for page in pages:
+                with open(page, encoding="utf-8") as file:
+                    text = re.sub(r"^```.*?^```", "", file.read(), flags=re.M | re.S)
+                for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", text):
+                    if not re.match(r"[a-z]+:", target):
+                        self.assertTrue(os.path.exists(os.path.join(os.path.dirname(page), target)), f"{page}: {target}")
+            for path in ("bindings/go/README.md", "capi/ABI.md", "core/popef/FORMAT.md", "cli/serve/inference.proto", "docs/inspector/graph.png",
+                         "tests/data/generation/genai/genai_config.json", "examples/clients/client.cpp", "examples/plugins/CMakeLists.txt"):
+                self.assertTrue(os.path.exists(os.path.join(root, path)), path)
+            for path in ("examples/CMakeLists.txt", "examples/quickstart"):  # need the source tree
+                self.assertFalse(os.path.exists(os.path.join(root, path)), path)
+
 
 class EmptyRoots(unittest.TestCase):
     """The commands in one root compile the model that a C program in another root runs."""

@@ -117,6 +117,14 @@ class Languages(unittest.TestCase):
         self.assertIn(sys.version_info[:2], loaded)
         print("the extension loads in CPython " + ", ".join(f"{major}.{minor}" for major, minor in sorted(loaded)))
 
+    def test_descriptions_have_no_links_to_files_of_the_sources(self):
+        for pattern, entry in (("python/*.whl", r".*\.dist-info/METADATA"), ("csharp/*.nupkg", "README.md")):
+            if not package(pattern):
+                continue
+            with self.subTest(pattern), zipfile.ZipFile(package(pattern)) as archive:
+                (name,) = [n for n in archive.namelist() if re.fullmatch(entry, n)]
+                self.assertEqual(re.findall(r"\]\((?![a-z]+:|#)[^)]*\)", archive.read(name).decode()), [])
+
     def test_free_threaded_builds_get_a_clear_error(self):
         """The build of the sdist refuses them before it looks for tools."""
         backend = os.path.join(SOURCE, "bindings/python/build_backend.py")
