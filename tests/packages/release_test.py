@@ -77,11 +77,20 @@ class Release(unittest.TestCase):
 
     def test_packages_must_be_complete(self):
         self.tag("v" + VERSION)
-        empty = os.path.join(self.folder, "packages")
-        os.makedirs(empty)
-        done = self.release("v" + VERSION, "--packages", empty)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("has no folder 'deb'", done.stderr)
+        packages = os.path.join(self.folder, "packages")
+        os.makedirs(packages)
+        refused = self.release("v" + VERSION, "--packages", packages)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("has no folder 'deb'", refused.stderr)
+        date = output(["git", "-C", self.clone, "log", "-1", "--format=%ct"]).strip()
+        os.makedirs(packages + "/deb")
+        for package_date, message in ((date, f"has no file for 'libpoprt-compiler1_{VERSION}_*.deb', expected one"),
+                                      ("1", f"libpoprt1_{VERSION}_amd64.deb is of a commit with date 1, and tag")):
+            with open(f"{packages}/deb/libpoprt1_{VERSION}_amd64.deb", "w", encoding="utf-8") as file:  # the start of a package
+                file.write(f"!<arch>\n{'debian-binary':<16}{package_date:<12}")
+            refused = self.release("v" + VERSION, "--packages", packages)
+            self.assertEqual(refused.returncode, 1)
+            self.assertIn(message, refused.stderr)
         self.assertFalse(os.path.exists(os.path.join(self.folder, "out")))
 
     @unittest.skipUnless(COMPLETE, "not all packages are built")
