@@ -84,5 +84,26 @@ class Steps(unittest.TestCase):
         self.assertIn("== build: failed with code 7", ran.stdout)
 
 
+class InstallPackages(unittest.TestCase):
+    """tests/support/install_packages with a dpkg that has no package and an apt-get that prints its status."""
+
+    def run_with(self, apt):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("dpkg-query", "exit 1"), ("apt-get", f'[ "$1" = update ] || {{ {apt}; }}'), ("sudo", 'exec "$@"')):
+                with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+                    file.write(f"#!/bin/sh\n{text}\n")
+                os.chmod(file.name, 0o755)
+            return subprocess.run([f"{tree.ROOT}/tests/support/install_packages"], capture_output=True, text=True, check=False,
+                                  env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+
+    def test_progress_is_printed(self):
+        done = self.run_with("for i in 1.5 9.9 12 57.3; do echo dlstatus:1:$i:text; echo other; done; echo pmstatus:a:100.0:text")
+        self.assertEqual(done.stderr.splitlines()[1:], ["downloaded 0 %", "downloaded 10 %", "downloaded 50 %", "installed 100 %"])
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def test_failures_have_the_exit_code_of_apt(self):
+        self.assertEqual(self.run_with("echo E: broken >&2; exit 100").returncode, 100)
+
+
 if __name__ == "__main__":
     unittest.main()
