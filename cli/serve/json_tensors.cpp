@@ -346,9 +346,13 @@ void parse_input(const Json& given, JsonRequest& request, size_t& at) {
       refuse(where + "the binary_data_size is " + std::to_string(*size) +
              ", which is beyond the end of the body: " + std::to_string(request.body.size() - at) +
              " bytes follow");
-    input.data = request.body.data() + at;
+    const char* const begin = request.body.data() + at;
+    input.data = begin;
     input.bytes = *size;
     at += input.bytes;
+    // The size of the JSON decides where tensors begin. Kernels read elements at aligned addresses.
+    if (reinterpret_cast<uintptr_t>(begin) % serving::tensor_bytes(input.dtype, {1}) != 0)
+      input.data = request.converted.emplace_back(begin, begin + input.bytes).data();
   } else {
     if (data == given.end() || !data->is_array())
       refuse(where + "there are no 'data'; expected an array, or the parameter binary_data_size");

@@ -119,6 +119,23 @@ void expect_range(const std::string& datatype, poprt_dtype dtype) {
               "input 'x' has the value " + value + ", which " + datatype + " does not have");
 }
 
+// The length of the name moves the tensor to each place within an element.
+TEST(JsonTensors, BinaryTensorsAreAlignedForTheirElements) {
+  for (size_t length = 1; length <= 8; length++) {
+    const std::vector<float> values = {1.5f, -2, 0, 7};
+    const std::string bytes(reinterpret_cast<const char*>(values.data()),
+                            values.size() * sizeof(float));
+    const JsonRequest request =
+        parsed(R"({"id": ")" + std::string(length, 'i') +
+                   R"(", "inputs": [{"name": "x", "datatype": "FP32", "shape": [4], )" +
+                   R"("parameters": {"binary_data_size": 16}}]})",
+               bytes);
+    const InputTensor& x = request.inputs.at(0);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(x.data) % alignof(float), 0U) << length;
+    EXPECT_EQ(std::memcmp(x.data, bytes.data(), x.bytes), 0) << length;
+  }
+}
+
 TEST(JsonRequests, IntegersHaveTheRangesOfTheirTypes) {
   expect_range<int8_t>("INT8", POPRT_DTYPE_S8);
   expect_range<int16_t>("INT16", POPRT_DTYPE_S16);
