@@ -450,7 +450,7 @@ class OddRequests(Base):
         empty = os.path.join(self.folder, "empty")
         with open(empty, "wb"):
             pass
-        for key, certificate in ((names[2], names[1]), (empty, names[1]), (names[0], empty), (names[1], names[0]), (SERVE, names[1])):
+        for key, certificate in ((names[2], names[1]), (empty, names[1]), (names[0], empty), (names[1], names[0]), (os.path.abspath(__file__), names[1])):
             for off in ("--http_port", "--grpc_port"):
                 message = self.refused_start("--tls_key", key, "--tls_certificate", certificate, off, "-1")
                 self.assertRegex(message, "has no (certificate|private key); expected a PEM file|--tls_certificate and --tls_key")
