@@ -291,7 +291,8 @@ class WrongShapes(SnippetTest):
                           ("image=2,1,8,8,1", "has another rank"), ("image=9223372036854775807,1,8,8", "overflows")):
             self.fails(["-i", DIGITS, "--input_shape", word, "--output_dir", "out"], why)
         self.misused(["-i", DIGITS, *SHAPE, "--input_shape", "image=2,1,8,8"], "'image' is given twice")
-        self.fails(["-i", DIGITS, *SHAPE, "--batch_size", "3", "--batch_axis", "0", "--output_dir", "out"], "axis 0 is fixed and cannot become 3")
+        self.fails(["-i", DIGITS, *SHAPE, "--batch_size", "3", "--batch_axis", "0", "--output_dir", "out"],
+                   "axis 0 is fixed and cannot become 3, because input_shape is [")
 
     def test_a_model_that_is_too_large_to_run(self):
         self.fails(["-i", DIGITS, "--input_shape", "image=100000000000,1,8,8", "--run", "--output_dir", "out"], "needs more than", "bytes")

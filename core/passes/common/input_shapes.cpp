@@ -48,8 +48,11 @@ bool fix_input_shapes(ir::Graph& graph, const InputShapes& wanted) {
            v.name(), axis, size);
     if (d >= 0 && d != size)
       fail(ErrorCode::invalid_argument,
-           "{}: input '{}' is {}, axis {} is fixed and cannot become {}", option, v.name(),
-           type_string(v.type), axis, size);
+           "{}: input '{}' is {}, axis {} is fixed and cannot become {}{}", option, v.name(),
+           type_string(v.type), axis, size,
+           option != "input_shape" && wanted.shapes.contains(v.name())
+               ? fmt::format(", because input_shape is {}", shape_string(v.type.shape))
+               : "");
     if (d < 0 && axis < v.type.symbols.size() && !v.type.symbols[axis].empty()) {
       const auto [it, added] = symbols.emplace(v.type.symbols[axis], size);
       if (!added && it->second != size)
