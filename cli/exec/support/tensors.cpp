@@ -234,11 +234,9 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
       found += fmt::format("{}{}", d ? "," : "", a.shape[d]);
     found += "]";
     if (a.dtype != poprt_anchor_dtype(anchors[i]) || a.shape != shape_of(anchors[i]))
-      throw Failure(fmt::format("input '{}' is {}, but '{}' contains {}{}", name,
-                                anchor_type(anchors[i]), path, found,
-                                a.dtype == poprt_anchor_dtype(anchors[i])
-                                    ? ""
-                                    : conversion_hint(poprt_anchor_dtype(anchors[i]))));
+      throw Failure(fmt::format(
+          "input '{}' is {}, but '{}' contains {}{}", name, anchor_type(anchors[i]), path, found,
+          a.shape == shape_of(anchors[i]) ? conversion_hint(poprt_anchor_dtype(anchors[i])) : ""));
     if (!a.data.empty()) std::memcpy(memory[i].data(), a.data.data(), a.data.size());
     given[i] = true;
   };
