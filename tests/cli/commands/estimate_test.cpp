@@ -390,7 +390,7 @@ TEST_F(EstimateCommand, WeightsOfAMissingFileAreCounted) {
 }
 
 TEST_F(EstimateCommand, RefusesInvalidOptions) {
-  EXPECT_EQ(estimated(kEstimated, with_batch({"--target", "ipu9"})).code, 1);
+  EXPECT_EQ(estimated(kEstimated, with_batch({"--target", "ipu9"})).code, 2);
   for (const std::vector<std::string>& words : {std::vector<std::string>{"--num_io_tiles", "1472"},
                                                 {"--num_ipus", "0"},
                                                 {"--batches_per_step", "0"},
