@@ -241,7 +241,7 @@ class ConfigFiles(SnippetTest):
                 made.add(self.tree()["digits.optimized.onnx"])
         self.assertEqual(len(made), 1)
         # Elements of a flow list end at commas, as in Python's packages for YAML.
-        self.misused(self.config(f"input_model: {DIGITS}\ninput_shape: [image=2,1,8,8]\n"), "--input_shape: expected NAME=d0", "found '1'")
+        self.misused(self.config(f"input_model: {DIGITS}\ninput_shape: [image=2,1,8,8]\n"), "--config_yaml: c.yaml:2: input_shape: expected NAME=d0", "found '1'")
 
     def test_depth_aliases_size_and_binary_input(self):
         bomb = "a: &a [x,x,x]\n" + "".join(f"{y}: &{y} [{','.join(['*' + x] * 9)}]\n" for x, y in zip("abcdefgh", "bcdefghi"))
