@@ -28,7 +28,8 @@ scaleX, scaleW, and an optional bias) and the attributes of Conv. Int4ToHalf, Be
 PopTransformer. Caches keep their state between runs.
 
 Random operators (RandomNormal, RandomUniform, Bernoulli, Multinomial, Dropout in training) repeat their numbers in every run if they
-have attribute `seed`, and otherwise draw new ones in each run ([decision](decisions/random-numbers.md)).
+have attribute `seed`, and otherwise draw new ones in each run, in a sequence that begins again when the model is loaded
+([decision](decisions/random-numbers.md)).
 
 Domain `poprt` is internal: passes create these operators, and models must not contain them.
 
