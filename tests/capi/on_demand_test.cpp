@@ -334,6 +334,10 @@ TEST_F(OnDemand, TheBatchSizeIsCompiledAhead) {
   const void* in[] = {values.data()};
   void* out[] = {scores.data()};
   EXPECT_EQ(message_for(poprt_runner_execute_indexed(runner.get(), in, out)), "ok");
+  const Executable open = load(DIGITS);
+  EXPECT_EQ(message_for(poprt_runner_execute_indexed(runner_of(open).get(), in, out)),
+            "unimplemented: no shape was compiled ahead, so that the sizes of the pointers are "
+            "unknown: give `input_shapes` or `batch_size`, or name the anchors");
 }
 
 TEST_F(OnDemand, ShapesAreTakenFromTheCacheAndShareWeights) {

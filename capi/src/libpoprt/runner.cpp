@@ -314,7 +314,12 @@ poprt_error* poprt_runner_execute(poprt_runner* runner, const poprt_input* input
 poprt_error* poprt_runner_execute_indexed(poprt_runner* runner, const void* const* inputs,
                                           void* const* outputs) {
   return capi::guard([&] {
-    auto* const model = capi::required(runner, "runner").model;
+    const poprt_runner& r = capi::required(runner, "runner");
+    auto* const model = r.model;
+    if (!model && dynamic_cast<const runtime::ShapeRunner*>(r.runner.get()))
+      fail(ErrorCode::unimplemented,
+           "no shape was compiled ahead, so that the sizes of the pointers are unknown: give "
+           "`input_shapes` or `batch_size`, or name the anchors");
     if (!model)
       fail(ErrorCode::unimplemented, "only a model runner executes by position: name the anchors");
     model->execute(inputs, outputs);
