@@ -18,6 +18,9 @@ namespace poprt::runtime {
 namespace {
 
 constexpr int64_t kUnknown = -1;
+// The output NAME:shape contains the real sizes of output NAME, if these depend on data.
+constexpr std::string_view kRealSizes = ":shape";
+constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
 template <class T>
 std::vector<std::byte> bytes_of(T value) {
@@ -100,6 +103,16 @@ void copy_box(const std::byte* from, std::span<const int64_t> from_shape, std::b
   }
 }
 
+// Returns the index of output NAME for the output NAME:shape, or kNone for another output.
+size_t sized_by(const std::vector<program::Anchor>& outputs, const program::Anchor& sizes) {
+  if (!sizes.name.ends_with(kRealSizes) || sizes.dtype != DType::s64) return kNone;
+  const auto name = std::string_view(sizes.name).substr(0, sizes.name.size() - kRealSizes.size());
+  const auto of = std::ranges::find(outputs, name, &program::Anchor::name);
+  return of != outputs.end() && sizes.shape == Shape{static_cast<int64_t>(of->shape.size())}
+             ? static_cast<size_t>(of - outputs.begin())
+             : kNone;
+}
+
 RunnerConfig without_checks(RunnerConfig config, const Model& model) {
   if (!model.variants || model.variants->kind != Variants::Kind::shapes)
     fail(ErrorCode::failed_precondition, "model '{}' was compiled for one shape", model.name);
@@ -134,17 +147,33 @@ struct BucketRunner::Staging : Load {
     Shape real;
   };
   std::vector<Cropped> cropped;
+  // An output NAME:shape, and the shape of output NAME after its crop. Along an axis whose padding
+  // the program does not know, it counts the places of the bucket.
+  struct Limited {
+    std::byte* sizes;
+    Shape most;
+  };
+  std::vector<Limited> limited;
   std::shared_ptr<const Model> model;
   RequestCallback callback;
   std::shared_ptr<Shared> shared;
 
-  // Copies the part without padding from an output of the bucket to the caller's memory.
+  // Copies the part without padding from an output of the bucket to the caller's memory, and limits
+  // sizes to this part.
   void crop() const {
     for (const Cropped& c : cropped) {
       const Shape& shape = model->variants->buckets[bucket].outputs[c.output];
       copy_box(static_cast<const std::byte*>(outputs[c.output].data()), shape, c.to, c.real, c.real,
                dtype_bytes(model->outputs()[c.output].dtype, 1));
     }
+    for (const Limited& l : limited)
+      for (size_t d = 0; d < l.most.size(); d++) {
+        int64_t size;
+        std::byte* const at = l.sizes + d * sizeof size;
+        std::memcpy(&size, at, sizeof size);
+        size = std::min(size, l.most[d]);
+        std::memcpy(at, &size, sizeof size);
+      }
   }
 };
 
@@ -192,6 +221,7 @@ BucketRunner::BucketRunner(std::shared_ptr<const Model> model, RunnerConfig conf
   };
   give_shapes(inputs_, b.buckets.back().inputs);
   give_shapes(outputs_, b.buckets.back().outputs);
+  for (const program::Anchor& a : model->outputs()) sized_.push_back(sized_by(model->outputs(), a));
   for (size_t i = 0; i < anchors.size(); i++) {
     const VariantAnchor& a = b.inputs[i];
     padding_.push_back(element_of(anchors[i], i == b.index ? 0 : a.pad));
@@ -491,6 +521,11 @@ void BucketRunner::prepare_outputs(std::span<const OutputBinding> outputs, const
       data = s.outputs[at].data();
       s.cropped.push_back({at, static_cast<std::byte*>(b.data), real});
     }
+    if (const size_t of = sized_[at]; of != kNone) {
+      const Shape most = shape_of(variants().outputs[of], bucket.outputs[of], sizes);
+      if (most != bucket.outputs[of] && real == a.shape)
+        s.limited.push_back({static_cast<std::byte*>(b.data), most});
+    }
     s.out.push_back({{}, at, data, a.bytes()});
   }
   for (size_t at = 0; validate_ && at < anchors.size(); at++)
@@ -505,6 +540,7 @@ std::unique_ptr<BucketRunner::Staging> BucketRunner::prepare(
   s->in.clear();
   s->out.clear();
   s->cropped.clear();
+  s->limited.clear();
   static_cast<Load&>(*s) = {};
   s->bucket = bucket_of(sizes);
   s->callback = {};

@@ -26,7 +26,8 @@ struct BucketStatistics {
 // same size, and an exact dimension (session/variants.h) must have the size of a bucket. The first
 // bucket that is large enough computes it (the compiler sorts buckets by size). Memory of exactly
 // the bucket's size is used in place. Otherwise inputs are copied with padding at the end, and
-// outputs are copied without it.
+// outputs are copied without it. The sizes in an output NAME:shape are at most those of output NAME
+// without padding.
 //
 // If a binding has no shape, its size in bytes determines the sizes, if only one choice is possible
 // or if it is the size of a bucket. An input that is a mask may be omitted: the runner fills it
@@ -98,6 +99,7 @@ class BucketRunner final : public BaseRunner {
   std::vector<DataDesc> inputs_, outputs_;
   std::vector<std::vector<std::byte>> padding_, ones_;  // by input: the bytes of one element
   std::vector<int64_t> most_;                           // the largest size of each dimension
+  std::vector<size_t> sized_;  // by output: the output whose real sizes it contains, if any
   std::vector<Counts> counts_;
   std::shared_ptr<Shared> shared_;  // memory that is currently unused
 };
