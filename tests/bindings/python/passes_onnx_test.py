@@ -147,6 +147,30 @@ class Running(unittest.TestCase):
         for attribute in model.graph.node[0].attribute:
             self.assertEqual([n.op_type for n in attribute.g.node], ["Sub"])
 
+    def test_the_error_of_a_broken_graph_names_the_pass(self):
+        def change(name, value):
+            def run(self, model):
+                getattr(model.graph, name)[0].CopyFrom(value)
+                return model
+            return type("Breaks", (Pass,), {"run": run})
+        wide = {"w": np.ones((3, 40000), np.float32)}  # of more bytes than a verification needs
+        large = m.make([node("MatMul", ["x", "w"], ["y"])], {"x": [2, 3]}, {"y": [2, 40000]}, wide)
+        self.assertEqual(m.op_types(PassManager([change("output", large.graph.output[0])]).run(large)), ["MatMul"])
+        for broken, message in (
+                (node("Add", ["ghost", "x"], ["s"], name="first"), "it reads 'ghost', which nothing defines"),
+                (node("Add", ["y", "x"], ["s"], name="first"), "the graph has a cycle of 2 nodes"),
+                (node("Zork", ["x", "x"], ["s"], name="first"), "operator Zork of domain 'ai.onnx' is not supported"),
+                (onnx.helper.make_tensor_value_info("y", m.INT64, [2, 3]), "output 'y' is declared s64 but comes out as f32")):
+            breaks = change("output" if isinstance(broken, onnx.ValueInfoProto) else "node", broken)
+            for run in (PassManager([breaks]).run, poprt.Converter(used_passes=[breaks()]).convert):
+                with self.subTest(message), self.assertRaises(poprt.errors.Error) as caught:
+                    run(m.add_model())
+                self.assertTrue(str(caught.exception).startswith("the graph that pass Breaks left: "), caught.exception)
+                self.assertIn(message, str(caught.exception))
+        # A pass may change a model that the library does not know.
+        unknown = m.make([node("Zork", ["x"], ["y"])], {"x": [2, 3]}, {"y": [2, 3]})
+        self.assertEqual(m.op_types(PassManager([change("node", unknown.graph.node[0])]).run(unknown)), ["Zork"])
+
     def test_an_immutable_pass_leaves_the_model(self):
         class Count(ImmutablePass):
             def run_transform(self, graph, is_main_graph):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Sequence, Union
+from typing import Any, Iterable, Optional, Sequence, Union
 
 from .. import _builtin
 from .._onnx import ModelProto
-from ..errors import FailedPreconditionError
+from ..errors import Error, FailedPreconditionError
 from .base_pass import BuiltinPass, Pass, find_class
 
 __all__ = ["PassManager"]
@@ -44,16 +44,56 @@ def groups(passes: Sequence[Pass], gather: bool) -> Iterable[Union[Pass, list[Bu
         yield together
 
 
+# The bytes of an initializer that a verification does not need: no shape depends on so many numbers.
+_MANY_BYTES = 1 << 16
+
+
+def _problem(model: ModelProto) -> Optional[Error]:
+    """Returns why the library cannot read the model and infer its types, or None. Large initializers become inputs."""
+    light = type(model)(**{field.name: value for field, value in model.ListFields() if field.name != "graph"})
+    fields = {field.name: value for field, value in model.graph.ListFields() if field.name != "initializer"}
+    light.graph.CopyFrom(type(model.graph)(**fields))
+    inputs = {value.name for value in model.graph.input}
+    for tensor in model.graph.initializer:
+        if tensor.ByteSize() <= _MANY_BYTES:
+            light.graph.initializer.add().CopyFrom(tensor)
+        elif tensor.name not in inputs:
+            kind = light.graph.input.add(name=tensor.name).type.tensor_type
+            kind.elem_type = tensor.data_type
+            for size in tensor.dims:
+                kind.shape.dim.add().dim_value = size
+    try:
+        _builtin.apply(light, [("shape_inference", {})])
+    except Error as error:
+        return error
+    return None
+
+
+def _run_verified(step: Pass, model: ModelProto, is_valid: bool) -> tuple[ModelProto, bool]:
+    """Runs a pass in Python, whose result is verified if the model was valid before. Returns the model, and whether it is
+    valid. Models with operators that only the program knows are not."""
+    is_valid = is_valid or _problem(model) is None
+    made = step(model)
+    if not hasattr(made, "graph"):
+        raise TypeError(f"pass {name_of(step)} must return the model; it returned {type(made).__name__}")
+    problem = _problem(made) if is_valid else None
+    if problem is not None:
+        raise type(problem)(f"the graph that pass {name_of(step)} left: {problem}")
+    return made, is_valid
+
+
 def run_passes(model: ModelProto, passes: Sequence[Pass], gather: bool = True) -> ModelProto:
-    """Runs the passes one after the other and returns the model."""
+    """Runs the passes one after the other and returns the model. Raises the error of the library for a pass in Python that
+    leaves a graph with an unknown operator, an input that nothing defines, a cycle, or types that contradict each other."""
+    is_valid = False
     for step in groups(passes, gather):
         if isinstance(step, list):
             model = _builtin.apply_by_name(model, [item.call for item in step])
             continue
-        made = step(model)
-        if not hasattr(made, "graph"):
-            raise TypeError(f"pass {name_of(step)} must return the model; it returned {type(made).__name__}")
-        model = made
+        if isinstance(step, BuiltinPass):
+            model = step(model)
+        else:
+            model, is_valid = _run_verified(step, model, is_valid)
     return model
 
 
