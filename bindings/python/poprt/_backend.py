@@ -8,10 +8,11 @@ from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
+from ._keywords import keywords
 from ._onnx import onnx
 from .compiler import Compiler, CompilerOptions, Executable, options_of
 from .errors import NotFoundError, _path
-from .runtime import AnyConfig, Runner
+from .runtime import AnyConfig, Runner, RuntimeConfig
 from .utils import onnx_tensor_dtype_to_np_dtype
 
 __all__ = ["Backend", "NodeArg", "ORTBackend"]
@@ -20,28 +21,34 @@ _Options = Union[CompilerOptions, Mapping[str, Any], None]
 
 
 class Backend:
-    """Compiles ``path_or_bytes`` (an ONNX model), or loads it (the path of a PopEF file), and runs it.
+    """Compiles ``path_or_bytes`` (an ONNX model), or loads it (the path of a PopEF file), and runs it. Like a Runner, it
+    takes any shape if the model has open dimensions.
 
-    ``export_popef`` is a file or folder for the PopEF file; True means executable.popef. ``compiler_options`` may be a
+    ``export_popef`` is a file or folder for the PopEF file, which has fixed shapes; True means executable.popef. ``compiler_options`` may be a
     dictionary of fields, and has no effect on a PopEF file. ``align_output_dtype`` converts outputs to the dtypes that
     the ONNX model declares, and needs the ``onnx`` package.
     """
 
+    @keywords(compiler_options=CompilerOptions, runtime_options=RuntimeConfig)
     def __init__(self, path_or_bytes: Any, *, export_popef: Union[str, os.PathLike[str], bool, None] = None,
                  compiler_options: _Options = None, runtime_options: Optional[AnyConfig] = None,
                  align_output_dtype: bool = False, logger: Any = None):
         self.logger = logger
-        if isinstance(path_or_bytes, (str, os.PathLike)) and os.fspath(path_or_bytes).endswith(".popef"):
+        is_popef = isinstance(path_or_bytes, (str, os.PathLike)) and os.fspath(path_or_bytes).endswith(".popef")
+        exports = export_popef is not None and export_popef is not False
+        executable = path_or_bytes  # for the runner, which compiles it
+        if is_popef:
             executable = Executable(path_or_bytes)
-        else:
+        elif exports:
             executable = Compiler.compile(path_or_bytes, None, options_of(compiler_options))
-        if export_popef is not None and export_popef is not False:
+        if exports:
             path = os.curdir if export_popef is True else _path("export_popef", export_popef)
             executable.save(os.path.join(path, "executable.popef") if os.path.isdir(path) else path)
         self._source = path_or_bytes
         self._aligned = align_output_dtype
         self._declared: Optional[dict[str, np.dtype[Any]]] = _declared_types(path_or_bytes) if align_output_dtype else None
-        self.runner: Runner = Runner(executable, runtime_options)
+        given = None if is_popef or exports else options_of(compiler_options)
+        self.runner: Runner = Runner(executable, runtime_options, compiler_options=given)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.runner!r}>"

@@ -143,6 +143,17 @@ class PoprtScripts(Popef):
         np.testing.assert_array_equal(session.run(["rows"], FEEDS)[0], ROWS)
         self.assertEqual(session.get_io_info()[0]["table"], ([3, 2], np.float32))
 
+    def test_backends_take_any_shape_of_an_open_model(self):
+        affine = os.path.join(DATA, "affine.onnx")
+        for session in (ORTBackend(affine, providers=["CPUExecutionProvider"]), Backend(affine)):
+            for rows in (1, 3):
+                x = np.arange(4 * rows, dtype=np.float32).reshape(rows, 4)
+                np.testing.assert_array_equal(session.run(None, {"x": x})[0], 2 * x + 1)
+            session.close()
+        with self.assertRaises(TypeError) as caught:
+            ORTBackend(affine, batch_size=3)
+        self.assertIn("give compiler_options=CompilerOptions(batch_size=...)", str(caught.exception))
+
     def test_summary_report(self):
         report = Compiler.compile_and_get_summary_report(LOOKUP, None, CompilerOptions())
         self.assertIn("rows", report)
