@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "ir/text.h"
 #include "ops/common/compile_time.h"
+#include "ops/common/custom.h"
 #include "ops/common/evaluate_listing.h"
 #include "ops/common/expansion.h"
 #include "ops/common/required_inputs.h"
@@ -299,6 +300,8 @@ void rethrow_explained(const Error& error, const ir::Node& node) {
   std::string text = error.message();
   const std::string description = node.describe();
   if (text.find(description) == std::string::npos) text = description + ": " + text;
+  if (custom_op_of(node))
+    throw Error(error.code(), std::move(text));  // the operator is not poprt's
   const std::string supported =
       fmt::format("supported from {}{}{}", opset_range(*op), s.types.empty() ? "" : " for ",
                   s.types.empty() ? "" : type_list(s.types));

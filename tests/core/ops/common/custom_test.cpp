@@ -70,6 +70,10 @@ int32_t infer_spy(const poprt_op_call* call, void*) {
   return POPRT_OK;
 }
 
+int32_t infer_failure(const poprt_op_call* call, void*) {
+  return call->host->fail(call, POPRT_INVALID_ARGUMENT, "bad %s", "news");
+}
+
 // Computes output i as input 0 times i + 1, in floats.
 int32_t compute(const poprt_op_call* call, void*, void*) {
   spied_text() = call_text(call);
@@ -109,6 +113,7 @@ int32_t init(const poprt_plugin_host* host, poprt_plugin_registry* registry) {
   add("Elementwise", POPRT_OPERATOR_ELEMENTWISE, infer_spy, compute);
   add("Samples", POPRT_OPERATOR_PER_SAMPLE, infer_spy, compute);
   add("Declared", 0, nullptr, compute);
+  add("Refuses", 0, infer_failure, compute);
   add("TooMuch", 0, infer_spy, compute_too_much);
   add("Before", 0, infer_spy, compute_before);
   return add("Fails", 0, infer_spy, compute_failure);
@@ -166,6 +171,13 @@ TEST_F(CustomOp, InferenceSeesConstantsAndOmittedInputs) {
   c->node->input(0)->type.shape = {kUnknownDim};
   infer(*c->node);
   EXPECT_NE(spied_text().find("in f32[?]"), std::string::npos) << spied_text();
+}
+
+// The operator is the user's, so the text of its refusal has no advice about ONNX.
+TEST_F(CustomOp, TheTextOfARefusalIsThatOfThePlugin) {
+  EXPECT_EQ(error_of(node("Refuses", {{x, false}})),
+            "invalid_argument: test.custom.Refuses node 'n': infer of operator test.custom.Refuses "
+            "of node 'n': bad news");
 }
 
 TEST_F(CustomOp, ShapesThatAreNotKnownStayUnknown) {
