@@ -218,10 +218,10 @@ struct Facts {
   // does not describe the operator or a closer range may be known. If it returns nothing,
   // `monotone` is used.
   std::optional<SizeRange> (*size_range)(BoundContext& ctx) = nullptr;
-  // The limits of each number in a shape input of which nothing is known, if the shape of input 0
-  // limits its effect; nothing if it does not (ops/bound.h).
-  std::optional<NumberLimits> (*shape_limits)(const ir::Node& node, size_t input,
-                                              const Shape& shape) = nullptr;
+  // The limits of each number in a shape input whose range is not known, if the other inputs limit
+  // its effect, or if the numbers have an upper limit; nothing if neither holds (ops/bound.h). The
+  // type of input 0 is static.
+  std::optional<NumberLimits> (*shape_limits)(const BoundContext& ctx, size_t input) = nullptr;
   // Converts a node of domain poprt to a node of ai.graphcore, which an ONNX model may contain.
   // Returns whether there is one.
   bool (*to_graphcore)(ir::Node& node) = nullptr;

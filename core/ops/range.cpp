@@ -1,6 +1,7 @@
 // The length depends on the values, so lowering requires constant start, limit and delta.
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "base/onnx_dtype.h"
 #include "kernels/calls/copy.h"
@@ -164,6 +165,16 @@ BoundResult bound(BoundContext& ctx) {
           .whole = numbers};
 }
 
+// Min of a constant limits the end of a range that rises. The end may be below the start.
+std::optional<NumberLimits> limits(const BoundContext& ctx, size_t input) {
+  const Item& step = ctx.in[2];
+  if (input != 1 || step.actual || !step.value->is_constant() || any_below(step.value, 1))
+    return std::nullopt;
+  const auto most = upper_limit(ctx.in[1].value);
+  if (!most) return std::nullopt;
+  return NumberLimits{-std::numeric_limits<int64_t>::max(), *most};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -178,6 +189,7 @@ const OpDef def = {.name = "Range",
                              .extent_inputs = 0b10,
                              .bounds_shape = true,
                              .constant_inputs = 0b111,
+                             .shape_limits = limits,
                              .flops = flops::none,
                              .trial = {"T[]; T[]; T[]"}},
                    .bound = bound};

@@ -299,7 +299,7 @@ BoundResult bound(BoundContext& ctx) {
 }
 
 // Starts and ends are clamped to the axis, so any number is valid.
-std::optional<NumberLimits> limits(const ir::Node&, size_t input, const Shape&) {
+std::optional<NumberLimits> limits(const BoundContext&, size_t input) {
   if (input > 2) return std::nullopt;
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   return NumberLimits{-kMost, kMost};

@@ -119,10 +119,8 @@ BoundResult bound(BoundContext& ctx) {
 }
 
 // k is at most the length of the axis.
-std::optional<NumberLimits> limits(const ir::Node& node, size_t, const Shape& shape) {
-  const auto axis = static_cast<size_t>(
-      normalize_axis(node.int_attr("axis", -1), static_cast<int64_t>(shape.size())));
-  return NumberLimits{0, shape[axis], true};
+std::optional<NumberLimits> limits(const BoundContext& ctx, size_t) {
+  return NumberLimits{0, ctx.shape()[ctx.axis_attr(-1)], true};
 }
 
 }  // namespace

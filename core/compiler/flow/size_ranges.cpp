@@ -135,13 +135,13 @@ void Specializer::limit_shape_inputs(const Node& n, Items& in) {
     if (!ops::in_mask(facts.shape_inputs, i) || item.kind != Item::Kind::tensor || item.actual ||
         item.size || item.value->is_constant() || !ops::holds_sizes(item.value))
       continue;
-    const auto limits = facts.shape_limits(n, i, in[0].value->shape());
+    ops::BoundContext ctx(n, in, build_);
+    const auto limits = facts.shape_limits(ctx, i);
     if (!limits) continue;
     Value* v = item.value;
     const std::string name = n.name.empty() ? n.output()->name() : n.name;
     if (limits->checked) v = checked_size(v, limits->most, name, false);
     // Some of the numbers may be known.
-    ops::BoundContext ctx(n, in, build_);
     std::vector<int64_t> least, most;
     for (int64_t k = 0; k < element_count(v->shape()); k++) {
       const auto known = range_of(ctx.element_of(item.value, k));

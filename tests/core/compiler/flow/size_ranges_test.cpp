@@ -141,6 +141,30 @@ TEST(SizeRanges, MaxSizeOfARangeBoundsItsLength) {
   is("f32", "1 0.4 -0.25", "[3] 1 0.75 0.5");
 }
 
+TEST(SizeRanges, MinOfAConstantLimitsARange) {
+  const auto is = [](const std::string& type, const std::string& range, int64_t n,
+                     const std::string& wanted) {
+    std::string body =
+        "input %n : TYPE[]\nconst %nine : TYPE[] = 9\nconst %start : TYPE[] = -1\n"
+        "const %zero : TYPE[] = 0\nconst %one : TYPE[] = 1\n"
+        "const %four : TYPE[] = 4\n%m : ? = Min(%n, %nine)\n%y : ? = Range(" +
+        range + ")\noutput %y\n";
+    for (size_t at; (at = body.find("TYPE")) != std::string::npos;) body.replace(at, 4, type);
+    const Tensor number =
+        type == "s64" ? Tensor::scalar(n) : Tensor::scalar(static_cast<int32_t>(n));
+    EXPECT_EQ(sized_outcome(compile_body(body), {{"n", number}}), wanted) << range << " " << n;
+  };
+  for (const char* type : {"s64", "s32"}) {
+    is(type, "%zero, %m, %one", 3, "[3] 0 1 2");
+    is(type, "%zero, %m, %one", 20, "[9] 0 1 2 3 4 5 6 7 8");
+    is(type, "%zero, %m, %one", 0, "[0] ");
+    is(type, "%zero, %m, %one", -5, "[0] ");
+    is(type, "%start, %m, %four", 7, "[2] -1 3");
+    is(type, "%start, %m, %four", 12, "[3] -1 3 7");
+    is(type, "%start, %m, %four", -2, "[0] ");
+  }
+}
+
 TEST(SizeRanges, WithoutABoundTheErrorNamesTheOption) {
   const std::string body = "input %n : s64[1]\n%y : ? = ConstantOfShape(%n)\noutput %y\n";
   try {
