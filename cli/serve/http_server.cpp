@@ -52,6 +52,7 @@ struct Answer {
   size_t json_size = 0;  // if binary tensors follow the JSON
   std::string allow;     // the method of the resource, if the request has another one
   std::string error;     // instead of a body
+  bool close = false;    // whether the connection is closed after the answer
 };
 
 Answer failure(int status, std::string_view message) {
@@ -70,7 +71,7 @@ constexpr size_t kSmallBody = size_t{64} << 10;
 
 // One request on a connection.
 struct Exchange {
-  std::string method, path;
+  std::string method, path, version;  // HTTP/1.1
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   JsonRequest request;
   size_t announced = 0;    // Content-Length
@@ -101,6 +102,63 @@ bool has_much_json(const Result& result, const JsonRequest& request) {
     if (!(i < request.wanted_binary.size() ? request.wanted_binary[i] : request.parameters.binary))
       bytes += result.outputs[i].bytes;
   return bytes > kMuchJson / 8;
+}
+
+// The fields of a header that decide where the request ends.
+struct Framing {
+  int lengths = 0, encodings = 0, hosts = 0;  // numbers of fields with these names
+  std::string encoding;                       // Transfer-Encoding
+  std::string bad_name;
+};
+
+// Whether the text is a token of RFC 9110 (section 5.6.2).
+bool is_token(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) ||
+           std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
+MHD_Result add_to_framing(void* state, MHD_ValueKind, const char* key, const char* value) {
+  auto& framing = *static_cast<Framing*>(state);
+  // The library appends a line that continues a value to the name of the field.
+  constexpr std::string_view kLength = "Content-Length", kEncoding = "Transfer-Encoding";
+  const std::string_view name(key);
+  const auto begins = [key](std::string_view with) {
+    return strncasecmp(key, with.data(), with.size()) == 0;
+  };
+  const bool length = begins(kLength), encoding = begins(kEncoding);
+  if (!is_token(name) || (length && name.size() > kLength.size()) ||
+      (encoding && name.size() > kEncoding.size()))
+    framing.bad_name = name;
+  framing.lengths += length;
+  framing.encodings += encoding;
+  framing.hosts += strcasecmp(key, "Host") == 0;
+  if (encoding && value) framing.encoding = value;
+  return MHD_YES;
+}
+
+// Why the header contradicts RFC 9112 (sections 3.2, 5 and 6), or "". The library uses the first of
+// several fields, and a proxy may use another one, so that the two see different requests.
+std::string framing_error(MHD_Connection* connection, const std::string& version) {
+  Framing framing;
+  MHD_get_connection_values(connection, MHD_HEADER_KIND, add_to_framing, &framing);
+  if (!framing.bad_name.empty())
+    return "the header has a field " + in_quotes(framing.bad_name) +
+           "; expected names without white space, and values of one line";
+  if (framing.lengths > 1) return "the header has several fields Content-Length; expected one";
+  if (framing.encodings > 0) {
+    if (framing.lengths > 0)
+      return "the header has Content-Length and Transfer-Encoding; expected one of them";
+    if (framing.encodings > 1)
+      return "the header has several fields Transfer-Encoding; expected one";
+    if (strcasecmp(framing.encoding.c_str(), "chunked") != 0)
+      return "Transfer-Encoding is " + in_quotes(framing.encoding) + "; expected chunked";
+    if (version == "HTTP/1.0") return "HTTP/1.0 has no Transfer-Encoding";
+  }
+  if (framing.hosts > 1) return "the header has several fields Host; expected one";
+  if (framing.hosts == 0 && version != "HTTP/1.0") return "the header has no field Host";
+  return {};
 }
 
 // Splits "/v2/models/NAME/infer" at slashes. The library has already decoded %XX.
@@ -196,13 +254,14 @@ int socket_of(MHD_Connection* connection) {
 }
 
 MHD_Result on_request(void* state, MHD_Connection* connection, const char* url, const char* method,
-                      const char*, const char* data, size_t* size, void** exchange) {
+                      const char* version, const char* data, size_t* size, void** exchange) {
   auto& self = *static_cast<HttpServer::State*>(state);
   try {
     if (!*exchange) {
       auto created = std::make_unique<Exchange>();
       created->method = method;
       created->path = url;
+      created->version = version;
       *exchange = created.release();
     }
     return self.receive(connection, *static_cast<Exchange*>(*exchange), data, size);
@@ -316,6 +375,11 @@ void HttpServer::State::release(Exchange& exchange) { held -= std::exchange(exch
 
 // Checks the header before the body is read.
 MHD_Result HttpServer::State::begin(MHD_Connection* connection, Exchange& exchange) {
+  if (const std::string error = framing_error(connection, exchange.version); !error.empty()) {
+    Answer refusal = failure(400, error);
+    refusal.close = true;
+    return send(connection, exchange, std::move(refusal));
+  }
   const char* length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
   if (length) {
     const std::string_view text(length);
@@ -660,7 +724,8 @@ MHD_Result HttpServer::State::send(MHD_Connection* connection, Exchange& exchang
   if (answer.status == 401) MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
   if (answer.status == 429 || answer.status == 503)
     MHD_add_response_header(response, "Retry-After", "1");
-  if (answer.status == 413) MHD_add_response_header(response, "Connection", "close");
+  if (answer.status == 413 || answer.close)
+    MHD_add_response_header(response, "Connection", "close");
   const MHD_Result queued =
       MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);
   MHD_destroy_response(response);
