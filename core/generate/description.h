@@ -22,8 +22,10 @@
 //                "features": "", "memory_mask": "encoder_attention_mask", "places": 512,
 //                "lengths": [32, 128, 512],
 //                "cross": [["past_key_values.0.encoder.key", "present.0.encoder.key"], ...]},
-//    "settings": {"start_tokens": [0], "forced_first": 0, "forced_last": 2,
-//                 "suppressed": [1], "suppressed_first": [220]}}
+//    "settings": {"start_tokens": [0]}}
+//
+// The settings of any model may have {"forced_first": 0, "forced_last": 2, "suppressed": [1],
+// "suppressed_first": [220]}.
 #pragma once
 
 #include <cstddef>

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 
 namespace poprt::generate {
 namespace {
@@ -36,6 +37,10 @@ class FolderReader {
       if (fs::exists(folder_ / "generation_config.json")) read_generation_config();
       finish_encoder();
     }
+    if (!unused_.empty())
+      log().warn(
+          "'{}' has settings that do not apply here: {}; set the options of a sequence instead",
+          (folder_ / file_of_unused_).string(), unused_);
     return std::move(found_);
   }
 
@@ -126,6 +131,7 @@ class FolderReader {
     read_states(inputs, outputs);
     found_.context_length = number(model, "context_length").value_or(0);
     read_stop_tokens(model);
+    note_unused(object(config, "search"));
     if (!found_.encoder) return;
     // onnxruntime-genai receives the first tokens of a text from its user. The files of
     // transformers contain them, if they are in the folder.
@@ -157,7 +163,7 @@ class FolderReader {
     return folder_ / given;
   }
 
-  // Reads the tokens with which a text of the decoder begins, and the forced and suppressed tokens.
+  // Reads the tokens with which a text of a decoder with an encoder begins, and its other tokens.
   void read_start_tokens(const json& from) {
     if (const auto start = number(from, "decoder_start_token_id")) {
       const bool given = !found_.start_tokens.empty();
@@ -180,6 +186,11 @@ class FolderReader {
       }
       found_.start_tokens = std::move(tokens);
     }
+    read_rules(from);
+  }
+
+  // Reads the forced and suppressed tokens.
+  void read_rules(const json& from) {
     if (const auto token = number(from, "forced_bos_token_id")) found_.forced_first = token;
     if (const auto token = number(from, "forced_eos_token_id")) found_.forced_last = token;
     for (const auto& [key, list] : {std::pair("suppress_tokens", &found_.suppressed),
@@ -188,6 +199,67 @@ class FolderReader {
         *list = whole_numbers(*all);
         std::erase_if(*list, [](int64_t token) { return token < 0; });
       }
+    const auto words = from.find("bad_words_ids");
+    if (words == from.end() || !words->is_array()) return;
+    for (const json& word : *words) {
+      const std::vector<int64_t> tokens = whole_numbers(word);
+      // As in transformers, a word that is a stop token has no effect.
+      if (tokens.size() == 1 && tokens[0] >= 0 &&
+          std::ranges::find(found_.stop_tokens, tokens[0]) == found_.stop_tokens.end())
+        found_.suppressed.push_back(tokens[0]);
+    }
+  }
+
+  // Notes the settings of other libraries that change their texts, and that are options of a
+  // sequence here, or have no equivalent.
+  void note_unused(const json& from) {
+    file_of_unused_ = file_;
+    const auto note = [&](const char* key, const json& neutral) {
+      const auto found = from.find(key);
+      if (found == from.end() || found->is_null() || *found == neutral) return;
+      if (found->is_structured() && found->empty()) return;
+      const bool is_short = found->is_number() || found->is_boolean();
+      add_unused(is_short ? fmt::format("{} {}", key, json_text(*found)) : key);
+    };
+    if (from.value("do_sample", json()) == true && from.value("top_k", json()) != 1) {
+      note("do_sample", false);
+      for (const char* key : {"temperature", "top_k", "top_p", "min_p"}) note(key, nullptr);
+    }
+    if (from.value("num_beams", json(1)) != 1) {
+      note("num_beams", 1);
+      note("num_beam_groups", 1);
+      note("length_penalty", 1);
+      note("early_stopping", false);
+      note("diversity_penalty", 0);
+    }
+    for (const char* key : {"num_return_sequences", "repetition_penalty",
+                            "encoder_repetition_penalty", "guidance_scale"})
+      note(key, 1);
+    for (const char* key : {"no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "penalty_alpha",
+                            "min_length", "min_new_tokens"})
+      note(key, 0);
+    for (const char* key : {"max_new_tokens", "max_time", "stop_strings", "sequence_bias",
+                            "exponential_decay_length_penalty"})
+      note(key, nullptr);
+    const auto length = from.find("max_length");
+    if (length != from.end() && length->is_number() &&
+        (!found_.context_length || *length < found_.context_length))
+      note("max_length", nullptr);
+    const auto words = from.find("bad_words_ids");
+    if (words != from.end() && std::ranges::any_of(*words, [](const json& word) {
+          return word.is_array() && word.size() > 1;
+        }))
+      add_unused("bad_words_ids of several tokens");
+  }
+
+  void add_unused(const std::string& setting) {
+    unused_ += (unused_.empty() ? "" : ", ") + setting;
+  }
+
+  // Reads the settings of texts: those of transformers.
+  void read_text_settings(const json& from) {
+    if (!found_.encoder) read_rules(from);
+    note_unused(from);
   }
 
   void finish_encoder() const {
@@ -253,12 +325,17 @@ class FolderReader {
       if (const auto n = number(config, key); n && !found_.context_length)
         found_.context_length = *n;
     read_stop_tokens(config);
-    if (found_.model.empty() || config.value("is_encoder_decoder", json(false)) == json(true)) {
+    if (found_.model.empty() || config.value("is_encoder_decoder", json(false)) == json(true))
       find_encoder(config);
-      return;
-    }
-    // A window counts keys by their places, and there may be free places between the old tokens and
-    // the new ones. So the window must not exclude any token: it limits the length of texts.
+    else
+      limit_to_window(config);
+    // Older versions of transformers wrote these settings to config.json.
+    if (!fs::exists(folder_ / "generation_config.json")) read_text_settings(config);
+  }
+
+  // A window counts keys by their places, and there may be free places between the old tokens and
+  // the new ones. So the window must not exclude any token: it limits the length of texts.
+  void limit_to_window(const json& config) {
     const auto window = number(config, "sliding_window");
     const bool used = config.value("use_sliding_window", json(true)) != json(false);
     if (window && used && *window)
@@ -270,11 +347,14 @@ class FolderReader {
     const json config = read("generation_config.json");
     read_stop_tokens(config);
     if (found_.encoder) read_start_tokens(config);
+    read_text_settings(config);
   }
 
   const fs::path folder_;
   fs::path file_;
   ModelFolder found_;
+  fs::path file_of_unused_;
+  std::string unused_;  // settings, for a warning
 };
 
 }  // namespace
@@ -338,14 +418,14 @@ std::string generation_text(const ModelFolder& folder, const GenerationSizes& si
   if (folder.encoder) {
     options["encoder"] = encoder_options(*folder.encoder, sizes.encoder_length);
     settings["start_tokens"] = folder.start_tokens;
-    settings["suppressed"] = folder.suppressed;
-    settings["suppressed_first"] = folder.suppressed_first;
-    if (folder.forced_first) settings["forced_first"] = *folder.forced_first;
-    if (folder.forced_last) settings["forced_last"] = *folder.forced_last;
   } else if (sizes.encoder_length) {
     fail(ErrorCode::invalid_argument, "encoder_length is {}, and the model has no encoder",
          sizes.encoder_length);
   }
+  if (!folder.suppressed.empty()) settings["suppressed"] = folder.suppressed;
+  if (!folder.suppressed_first.empty()) settings["suppressed_first"] = folder.suppressed_first;
+  if (folder.forced_first) settings["forced_first"] = *folder.forced_first;
+  if (folder.forced_last) settings["forced_last"] = *folder.forced_last;
   options["settings"] = settings;
   return json_text(options);
 }

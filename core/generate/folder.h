@@ -39,7 +39,7 @@ struct ModelFolder {
   // Pairs of the names of an input and an output with a recurrent state; "%d" is a number.
   std::vector<std::pair<std::string, std::string>> states;
   std::optional<EncoderFolder> encoder;
-  // Settings of models with an encoder (description.h).
+  // Settings of texts (description.h); start_tokens of models with an encoder.
   std::vector<int64_t> start_tokens, suppressed, suppressed_first;
   std::optional<int64_t> forced_first, forced_last;
 };
@@ -47,7 +47,8 @@ struct ModelFolder {
 // Throws not_found (no such path, or no model in the folder), data_loss (a configuration that is
 // not JSON, a wrong type in it, or, without genai_config.json, no decoder_start_token_id of a model
 // with an encoder), resource_exhausted (a very large configuration), unimplemented (a decoder of
-// several models), and permission_denied (a model outside the folder).
+// several models), and permission_denied (a model outside the folder). Logs a warning with the
+// settings of texts that do not apply here.
 ModelFolder open_folder(const std::filesystem::path& path);
 
 // The largest lengths of a text and of the input of an encoder that are chosen by default.

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/log.h"
 #include "core/generate/support.h"
 
 namespace poprt::test {
@@ -213,6 +214,77 @@ TEST_F(GenerationFolder, HasTheEncoderThatGenaiNames) {
   write("generation_config.json", R"({"decoder_start_token_id": 5, "suppress_tokens": [7]})");
   EXPECT_EQ(open_folder(path).start_tokens, std::vector<int64_t>{5});
   EXPECT_EQ(open_folder(path).suppressed, std::vector<int64_t>{7});
+}
+
+// The warning of a folder with these settings of texts.
+std::string warning_of(const fs::path& path) {
+  static std::string warning;
+  warning.clear();
+  set_log_receiver([](int32_t, const char* message) { warning += message; });
+  open_folder(path);
+  set_log_receiver(nullptr);
+  return warning;
+}
+
+TEST_F(GenerationFolder, TokensOfADecoderAreForcedAndSuppressed) {
+  write("model.onnx", "");
+  const char* settings = R"({"eos_token_id": 3, "suppress_tokens": [-1, 7],
+      "begin_suppress_tokens": [9], "bad_words_ids": [[5], [3], [-1]], "forced_bos_token_id": 4,
+      "forced_eos_token_id": 6})";
+  const auto check = [&] {
+    EXPECT_EQ(warning_of(path), "");
+    const ModelFolder folder = open_folder(path);
+    EXPECT_EQ(folder.suppressed, (std::vector<int64_t>{7, 5})) << "a stop token is no bad word";
+    EXPECT_EQ(folder.suppressed_first, std::vector<int64_t>{9});
+    EXPECT_EQ(folder.forced_first, 4);
+    EXPECT_EQ(folder.forced_last, 6);
+    const auto passed = parse_json(generation_text(folder, {})).at("settings");
+    EXPECT_EQ(passed.at("suppressed"), nlohmann::json({7, 5}));
+    EXPECT_EQ(passed.at("forced_last"), 6);
+  };
+  write("config.json", settings);
+  check();
+  write("config.json", R"({"suppress_tokens": [1], "forced_bos_token_id": 2})");
+  write("generation_config.json", settings);
+  check();
+  write("generation_config.json", R"({"bad_words_ids": [5]})");
+  EXPECT_EQ(code(), ErrorCode::data_loss);
+}
+
+TEST_F(GenerationFolder, WarnsAboutSettingsThatDoNotApply) {
+  write("model.onnx", "");
+  const auto warning = [&](const std::string& file, const std::string& text) {
+    write(file, text);
+    const std::string all = warning_of(path), start = "'" + (path / file).string() + "' has ";
+    if (all.empty()) return all;
+    EXPECT_TRUE(all.find(start) != std::string::npos) << all;
+    const size_t at = all.find("here: ") + 6;
+    return all.substr(at, all.find("; set the options of a sequence") - at);
+  };
+  const auto search = [&](const std::string& text) {
+    return warning("genai_config.json",
+                   R"({"model": {"context_length": 64}, "search": {)" + text + "}}");
+  };
+  EXPECT_EQ(search(R"("do_sample": false, "temperature": 0.6, "top_k": 50, "top_p": 0.9,
+      "early_stopping": true, "length_penalty": 1.2, "max_length": 64, "min_length": 0,
+      "no_repeat_ngram_size": 0, "num_beams": 1, "num_return_sequences": 1,
+      "repetition_penalty": 1.0, "past_present_share_buffer": true)"),
+            "")
+      << "the text of onnxruntime-genai is greedy";
+  EXPECT_EQ(search(R"("do_sample": true, "top_k": 1)"), "");
+  EXPECT_EQ(search(R"("do_sample": true, "temperature": 0.6, "top_p": 0.9)"),
+            "do_sample true, temperature 0.6, top_p 0.9");
+  EXPECT_EQ(search(R"("num_beams": 4, "early_stopping": true, "length_penalty": 1.0)"),
+            "num_beams 4, early_stopping true");
+  EXPECT_EQ(search(R"("repetition_penalty": 1.1, "min_length": 5, "max_length": 8)"),
+            "repetition_penalty 1.1, min_length 5, max_length 8");
+  fs::remove(path / "genai_config.json");
+  EXPECT_EQ(warning("config.json", R"({"no_repeat_ngram_size": 3, "max_length": 20})"),
+            "no_repeat_ngram_size 3, max_length 20");
+  EXPECT_EQ(warning("generation_config.json",
+                    R"({"max_new_tokens": 20, "stop_strings": ["a"], "sequence_bias": {},
+                        "bad_words_ids": [[1], [2, 3]]})"),
+            "max_new_tokens 20, stop_strings, bad_words_ids of several tokens");
 }
 
 TEST_F(GenerationFolder, ReadsTheInputsOfAnEncoderOfTokens) {

@@ -799,6 +799,28 @@ TEST(Generator, AForkedChildIsRefusedAndEnds) {
   EXPECT_FALSE(read_text(*generator->submit(std::vector<int64_t>{5, 9})).tokens.empty());
 }
 
+TEST(Generator, AppliesTheTokensThatTheFolderForcesAndSuppresses) {
+  generate::ModelFolder folder = generate::open_folder(generation_data() / "optimum");
+  SequenceOptions options;
+  options.sampling.ignore_stop = true;
+  options.sampling.max_new_tokens = 4;
+  const auto tokens = [&](std::vector<int64_t> prompt) {
+    Generator generator(compile_model_of(folder, {64, 1, {8}}));
+    return read_text(*generator.submit(prompt, options)).tokens;
+  };
+  const auto plain = tokens({6, 42, 26});
+  folder.suppressed = {plain[1]};
+  folder.suppressed_first = {plain[0]};
+  folder.forced_first = 41;
+  folder.forced_last = 19;
+  const auto changed = tokens({6, 42, 26});
+  EXPECT_NE(changed[0], plain[0]);
+  EXPECT_NE(changed[0], 41) << "a prompt of several tokens has no first token";
+  EXPECT_EQ(std::ranges::count(changed, plain[1]), 0);
+  EXPECT_EQ(changed[3], 19);
+  EXPECT_EQ(tokens({6})[0], 41);
+}
+
 // A sequence that has not ended waits or is active. Moving it to a slot takes some time here,
 // because it copies a large cache from another slot, so a reader would notice a state between the
 // two.
