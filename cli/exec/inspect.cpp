@@ -101,7 +101,7 @@ const NamedTensor& output_called(const RunResult& result, const std::string& nam
       fmt::format("the model has no output '{}'; it has: {}", name, fmt::join(names, ", ")));
 }
 
-// Compiles the displayed graph for the given shapes.
+// Compiles the graph of a document for the given shapes.
 Compilation compiled(const InspectSettings& s, const Document& d) {
   const ChosenShapes shapes = read_shapes(fmt::format("{}", fmt::join(s.shapes, " ")));
   std::string assumed;
@@ -134,7 +134,11 @@ int run_view(const InspectSettings& s, const Document& d) {
       result, s.top, s.labels.empty() ? std::vector<std::string>() : read_class_names(s.labels));
   std::vector<TensorDifference> differences;
   if (!s.second.empty()) {
-    const auto other = model_to_run(load(s.second), nullptr, progress);
+    const Document second = load(s.second);
+    std::optional<Compilation> second_compilation;
+    if (second.ir) second_compilation = compiled(s, second);
+    const auto other =
+        model_to_run(second, second_compilation ? &*second_compilation : nullptr, progress);
     // A single model may be compared with one of several models.
     const size_t variant = other->variants ? s.variant : 0;
     differences = compare_outputs(

@@ -172,6 +172,16 @@ model_fusion:
         self.assertEqual(result.code, 0 if differs["agrees"] else 1)
         self.assertEqual(differs["elements"], 2)
 
+    def test_compares_models_at_the_given_shape(self):
+        for name, weight in (("one.onnx", 1), ("two.onnx", 2)):
+            nodes = [w.node("MatMul", ["x", "w"], ["y"])]
+            self.write(name, w.model(nodes, [w.value("x", w.F32, ["n", 4])], [w.value("y", w.F32, ["n", 2])],
+                                     [w.floats("w", [4, 2], [weight] * 8)]))
+        for second, code in (("one.onnx", 0), ("two.onnx", 1)):
+            result = self.run_command("one.onnx", "--view", "run", "--input_shape", "x=3,4", "--second", second, "--json")
+            self.assertEqual(json.loads(result.out)["differences"][0]["elements"], 6, result.out)
+            self.assertEqual(result.code, code)
+
     def test_measures_a_model(self):
         rows = {r["property"]: r["value"] for r in
                 self.rows("g.ir", "--view", "run", "--bench", "0.2", "--clients", "2", "--in-flight", "2")["benchmark"]}
