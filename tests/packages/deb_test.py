@@ -4,12 +4,14 @@ Environment: POPRT_BUILD (the build folder, with packages/deb), POPRT_SOURCE, PO
 
 import filecmp
 import glob
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 
@@ -57,6 +59,12 @@ class Content(unittest.TestCase):
                 for which in ("--ctrl-tarfile", "--fsys-tarfile"):
                     first, second = (archived(os.path.join(f, name), which) for f in (DEBS, again))
                     self.assertTrue(first == second, f"{which} of {name} differs")
+
+    def test_all_files_have_the_date_of_the_source(self):
+        for path in glob.glob(os.path.join(DEBS, "*.deb")):
+            for which in ("--ctrl-tarfile", "--fsys-tarfile"):
+                with tarfile.open(fileobj=io.BytesIO(archived(path, which))) as files:
+                    self.assertEqual(len({file.mtime for file in files}), 1, f"{path} {which}")
 
     def test_runtime_needs_the_c_library_alone(self):
         self.assertRegex(field("libpoprt1", "Depends"), r"^libc6 \(>= [0-9.]+\)$")
