@@ -9,6 +9,7 @@ namespace poprt::cli {
 namespace fs = std::filesystem;
 
 MadeFolder::MadeFolder(const fs::path& path) {
+  if (const fs::path here = path.lexically_normal(); here == "." || here == "./") return;  // exists
   std::error_code error;
   for (fs::path p = path; !p.empty() && !fs::exists(p, error); p = p.parent_path())
     made_.push_back(p);

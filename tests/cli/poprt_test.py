@@ -2,8 +2,10 @@
 
 import os
 import re
+import shutil
 import stat
 import subprocess
+import tempfile
 import unittest
 import zipfile
 from unittest import mock
@@ -47,6 +49,25 @@ class Poprt(CommandTest):
         self.assertEqual(text.splitlines(), ["input image: dtype - f32, shape - [N, 1, 8, 8]",
                                              "output scores: dtype - f32, shape - [N, 10]"])
         self.assertEqual(self.tree(), before)
+
+    def test_a_folder_that_the_user_may_not_enter_is_not_used(self):
+        def enter_and_lock():
+            os.mkdir("locked")
+            os.chdir("locked")
+            os.chmod(".", 0)
+            if os.getuid() == 0:
+                os.setuid(65534)
+
+        out = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, out)
+        self.addCleanup(os.chmod, os.path.join(self.folder, "locked"), 0o700)
+        os.chmod(out, 0o777)
+        for arguments in (["-o", out + "/digits.popef"], ["-o", out + "/digits.popef", "--check"], ["--run"]):
+            with self.subTest(arguments):
+                shutil.rmtree(os.path.join(self.folder, "locked"), ignore_errors=True)
+                done = subprocess.run(self.arguments(["-i", DIGITS, *DIGITS_SHAPE, *arguments]), cwd=self.folder, preexec_fn=enter_and_lock,
+                                      capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_convert_writes_the_default_name(self):
         text = self.succeeds("-i", DIGITS, *DIGITS_SHAPE)
