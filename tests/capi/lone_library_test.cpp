@@ -88,11 +88,9 @@ TEST_F(LoneLibrary, ErrorNamesThePathOfTheMissingCompiler) {
   for (int again = 0; again < 2; again++) {
     const auto [code, message] = refusal();
     EXPECT_EQ(code, POPRT_FAILED_PRECONDITION);
-    EXPECT_TRUE(message.starts_with(fmt::format("cannot load the compiler '{}': ", compiler_)) &&
-                message.ends_with("; install package libpoprt-compiler1, or copy the file into "
-                                  "this folder"))
-        << message;
-    EXPECT_NE(message.find("No such file"), message.npos) << message;
+    EXPECT_EQ(message, fmt::format("cannot load the compiler '{}': cannot open shared object file: "
+                                   "No such file or directory; copy the file into this folder",
+                                   compiler_));
   }
   fs::copy_file(COMPILER, compiler_);  // now it is installed, and found by the same process
   EXPECT_EQ(refusal(), Refusal(POPRT_OK, std::string()));

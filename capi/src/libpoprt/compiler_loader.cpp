@@ -83,15 +83,19 @@ int binding() {
 }
 
 const poprt_compiler_library* load() {
-  const std::string path = (own_folder() / kFile).string();
+  const std::filesystem::path folder = own_folder();
+  const std::string path = (folder / kFile).string();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | binding());
   if (!library) {
-    const char* why = dlerror();
+    const char* given = dlerror();
+    std::string_view why = given ? given : "unknown reason";
+    if (why.starts_with(path + ": ")) why.remove_prefix(path.size() + 2);
     std::error_code ignored;
-    const bool missing = !std::filesystem::exists(path, ignored);
-    fail(ErrorCode::failed_precondition, "cannot load the compiler '{}': {}{}", path,
-         why ? why : "unknown reason",
-         missing ? "; install package libpoprt-compiler1, or copy the file into this folder" : "");
+    const char* advice = "";
+    if (!std::filesystem::exists(path, ignored))  // the packages install both libraries in one folder
+      advice = folder.string().starts_with("/usr/lib/") ? "; install package libpoprt-compiler1"
+                                                        : "; copy the file into this folder";
+    fail(ErrorCode::failed_precondition, "cannot load the compiler '{}': {}{}", path, why, advice);
   }
   const auto table = reinterpret_cast<const poprt_compiler_library* (*)(void)>(
       dlsym(library, "poprt_compiler_library_table"));
