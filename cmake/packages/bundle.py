@@ -80,10 +80,10 @@ def main():
         os.makedirs(f"{out}/commands")
         for name, path in commands.items():
             shutil.copy(path, f"{out}/commands/{name}")
-    write(out + "/THIRD_PARTY_NOTICES", metadata.notices(["libraries"], bundled.values()))
-    write(out + "/THIRD_PARTY_NOTICES.commands", metadata.notices(["libraries", "commands"], [*bundled.values(), *commands.values()]))
-    write(out + "/sbom.cdx.json", sbom.document("poprt", ["libraries"], bundled.values()))
-    write(out + "/sbom.commands.cdx.json", sbom.document("poprt", ["libraries", "commands"], [*bundled.values(), *commands.values()]))
+    write(out + "/THIRD_PARTY_NOTICES", metadata.notices(metadata.LIBRARIES, bundled.values()))
+    write(out + "/THIRD_PARTY_NOTICES.commands", metadata.notices([*metadata.LIBRARIES, *metadata.COMMANDS], [*bundled.values(), *commands.values()]))
+    write(out + "/sbom.cdx.json", sbom.document("poprt", metadata.LIBRARIES, bundled.values()))
+    write(out + "/sbom.commands.cdx.json", sbom.document("poprt", [*metadata.LIBRARIES, *metadata.COMMANDS], [*bundled.values(), *commands.values()]))
     shutil.copy(os.path.join(metadata.ROOT, "LICENSE"), out)
 
 

@@ -23,56 +23,56 @@ import sbom
 
 PACKAGES = {
     "libpoprt1": {
-        "component": "library", "section": "libs", "notices": ["libraries"], "multi_arch": "same",
+        "component": "library", "section": "libs", "notices": metadata.RUNTIME, "multi_arch": "same",
         "suggests": "libpoprt-compiler1 (= {version})", "library": ["libpoprt"],
         "summary": "runtime of compiled ONNX models on emulated IPUs",
         "description": "The C library that opens and runs PopEF files. It only needs the system's libc. The compiler is"
                        " loaded on first use, from libpoprt-compiler1."},
     "libpoprt-compiler1": {
-        "component": "compiler", "section": "libs", "notices": ["libraries"], "multi_arch": "same",
+        "component": "compiler", "section": "libs", "notices": metadata.LIBRARIES, "multi_arch": "same",
         "depends": "libpoprt1 (= {version})", "library": ["libpoprt_compiler", "libpoprt_images"],
         "recommended": ["libpoprt_images.so.1"],  # only for operator ImageDecoder
         "summary": "compiler of ONNX models for libpoprt",
         "description": "The library that libpoprt loads when a program compiles a model: it reads ONNX, runs passes over "
                        "the graph, plans memory and writes PopEF. Programs that only run models do not need it."},
     "libpoprt-dev": {
-        "component": "dev", "section": "libdevel", "notices": ["libraries"], "multi_arch": "same",
+        "component": "dev", "section": "libdevel", "notices": metadata.RUNTIME, "multi_arch": "same",
         "depends": "libpoprt1 (= {version})", "recommends": "libpoprt-compiler1 (= {version})",
         "summary": "headers, static library, pkg-config and CMake files of libpoprt",
         "description": "Development files for programs in C11 or C++17 and for the Go module."},
     "libpoprt-tokenizer1": {
-        "component": "tokenizer", "section": "libs", "notices": [], "multi_arch": "same",
+        "component": "tokenizer", "section": "libs", "notices": (), "multi_arch": "same",
         "library": ["libpoprt_tokenizer"], "program": "lib/libpoprt_tokenizer.so.1",
         "summary": "tokenizers of language models for the commands of libpoprt",
         "description": "The library that poprt_exec and poprt_serve load to read a model of sentencepiece, so that prompts of"
                        " generators are texts."},
     "poprt-tools": {
-        "component": "tools", "section": "science", "notices": ["libraries", "commands"],
+        "component": "tools", "section": "science", "notices": metadata.COMMANDS,
         "depends": "libpoprt1 (= {version}), libpoprt-compiler1 (= {version})", "recommends": "libpoprt-tokenizer1 (= {version})",
         "summary": "commands poprt, poprt_exec and popef_dump",
         "description": "Compile, run, measure, compare and examine models from the command line, with manual pages"
                        " and completion for bash and zsh."},
     "poprt-triton": {
-        "component": "triton", "section": "science", "notices": ["libraries"],
+        "component": "triton", "section": "science", "notices": ("base",),
         "depends": "libpoprt1 (= {version})", "suggests": "libpoprt-compiler1 (= {version})",
         "summary": "backend of Triton Inference Server for libpoprt",
         "description": "Triton Inference Server serves PopEF files with it: start the server with the option"
                        " --backend-directory and the folder tritonserver/backends in the folder of libraries."},
     "poprt-tensorflow": {
-        "component": "tensorflow", "section": "science", "notices": ["libraries"],
+        "component": "tensorflow", "section": "science", "notices": ("base",),
         "depends": "libpoprt1 (= {version})",
         "summary": "operator of TensorFlow for libpoprt",
         "description": "TensorFlow runs PopEF files with it: tf.load_op_library loads libtensorflow_poprt.so from the folder"
                        " poprt in the folder of libraries. TensorFlow itself is not a package of Debian."},
     "poprt-serve": {
-        "component": "serve", "section": "science", "notices": ["libraries", "commands"], "program": "bin/poprt_serve",
+        "component": "serve", "section": "science", "notices": (*metadata.COMMANDS, "protobuf", "grpc"), "program": "bin/poprt_serve",
         "depends": "libpoprt1 (= {version})", "recommends": "libpoprt-tokenizer1 (= {version})",
         "suggests": "libpoprt-compiler1 (= {version})", "folders": ["var/lib/poprt/models"],
         "summary": "server of compiled models over HTTP and gRPC",
         "description": "Serves a folder of PopEF and ONNX files with the Open Inference Protocol, which clients of Triton"
                        " Inference Server and KServe speak. The unit of systemd is not enabled."},
     "poprt-inspector": {
-        "component": "inspector", "section": "science", "notices": ["libraries", "inspector"], "program": "bin/poprt-inspector",
+        "component": "inspector", "section": "science", "notices": (*metadata.LIBRARIES, "commands", "inspector"), "program": "bin/poprt-inspector",
         "recommends": "libgl1-mesa-dri, fonts-dejavu-core, zenity",
         "summary": "shows graphs, compiled models and running queues",
         "description": "A desktop program for ONNX models, PopEF files and the telemetry of processes that serve "
@@ -153,7 +153,7 @@ def stage(options, package, root):
     write(documents + "/changelog.gz", compressed(changelog()))
     if what["notices"]:
         write(documents + "/THIRD_PARTY_NOTICES.gz", compressed(metadata.notices(what["notices"])))
-    write(documents + "/sbom.cdx.json", sbom.document(package, what["notices"]))
+    write(documents + "/sbom.cdx.json", sbom.document(package, what["notices"], application=os.path.isdir(root + "/usr/bin")))
 
 
 def shared_libraries(options, folder, package, root):

@@ -14,6 +14,10 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LINE = "=" * 78
+# Kinds of "linked_in" in metadata.json: third-party parts of the runtime, of all libraries, and of the commands.
+RUNTIME = ("base", "fmt", "runtime")
+LIBRARIES = (*RUNTIME, "onnx", "protobuf")
+COMMANDS = ("base", "fmt", "commands")
 
 
 def read(path):
@@ -72,7 +76,7 @@ def owner(library):
 
 def parts(kinds, bundled=()):
     """Returns (name, licence, Debian package) of all third-party parts of a package."""
-    found = [(p["name"], p["licence"], p["debian"]) for kind in kinds for p in load()["linked_in"][kind]]
+    found = [(p["name"], p["licence"], p["debian"]) for kind in dict.fromkeys(kinds) for p in load()["linked_in"][kind]]
     return found + [(os.path.basename(library), "see below", owner(library)) for library in bundled]
 
 

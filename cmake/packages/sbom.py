@@ -49,14 +49,14 @@ def components(kinds, bundled=()):
     return sorted(linked + files, key=lambda c: c["bom-ref"])
 
 
-def document(name, kinds, bundled=()):
+def document(name, kinds, bundled=(), application=False):
     """Returns the JSON of a package. The same parts and date give the same bytes."""
     data, version = metadata.load(), metadata.version()
     parts = components(kinds, bundled)
     reference = f"{name}@{version}"
     date = datetime.datetime.fromtimestamp(metadata.epoch(), datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     serial = uuid.uuid5(NAMESPACE, json.dumps([reference, date, parts]))
-    root = {"type": "library", "bom-ref": reference, "name": name, "version": version, "description": data["summary"],
+    root = {"type": "application" if application else "library", "bom-ref": reference, "name": name, "version": version, "description": data["summary"],
             "licenses": [{"license": {"id": data["licence"]}}], "copyright": data["copyright"],
             "externalReferences": [{"type": "website", "url": data["url"]}, {"type": "vcs", "url": data["scm"]}]}
     return json.dumps({"bomFormat": "CycloneDX", "specVersion": "1.5", "serialNumber": f"urn:uuid:{serial}", "version": 1,

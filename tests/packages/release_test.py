@@ -29,6 +29,11 @@ def commit(clone, message):
     subprocess.run(["git", "-C", clone, "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qam", message], check=True)
 
 
+def contents(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
 def go_module(folder):
     subprocess.run([sys.executable, os.path.join(SOURCE, "bindings/go/package.py"), VERSION, folder], check=True, capture_output=True)
 
@@ -188,6 +193,10 @@ class BillOfMaterials(unittest.TestCase):
     """CycloneDX in each package, with the version of everything that is linked in or included."""
 
     LINKED = {"Zstandard", "fmt", "spdlog", "JSON for Modern C++"}
+    # In a stripped file, names of types, functions or files of a part that is linked in, or whose headers are used.
+    TYPES = {"fmt": rb"N3fmt", "spdlog": rb"N6spdlog", "JSON for Modern C++": rb"N8nlohmann", "ONNX (headers)": rb"N4onnx",
+             "Protocol Buffers (headers)": rb"_ZNK?6google8protobuf", "gRPC (headers)": rb"\0\*?N4grpc", "CLI11": rb"N3CLI",
+             "Dear ImGui": rb"imgui\.ini", "Zstandard": rb"ZSTD_"}
 
     def check(self, text, linked, files=()):
         bill = json.loads(text)
@@ -221,8 +230,15 @@ class BillOfMaterials(unittest.TestCase):
             name = os.path.basename(deb).split("_")[0]
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
                 unpack(deb, folder)
+                programs = b"".join(contents(path) for path in glob.glob(f"{folder}/usr/**", recursive=True)
+                                    if re.search(r"/bin/|\.so\b|\.a$", path) and os.path.isfile(path))
+                used = {part for part, names in self.TYPES.items() if re.search(names, programs)}
                 with open(f"{folder}/usr/share/doc/{name}/sbom.cdx.json", encoding="utf-8") as file:
-                    self.check(file.read(), set() if name == "libpoprt-tokenizer1" else self.LINKED)
+                    text = file.read()
+                self.check(text, used)
+                bill = json.loads(text)
+                self.assertEqual({c["name"] for c in bill["components"]} & set(self.TYPES), used)
+                self.assertEqual(bill["metadata"]["component"]["type"], "application" if os.path.isdir(folder + "/usr/bin") else "library")
 
     def test_archives(self):
         for pattern, entry in (("python/*.whl", r".*\.dist-info/sboms/poprt\.cdx\.json"), ("java/poprt-*[0-9].jar", r"META-INF/sbom/poprt\.cdx\.json"),
