@@ -5,15 +5,19 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /** Finds and loads the native libraries once; {@link Poprt} documents where it searches. */
@@ -21,6 +25,7 @@ final class NativeLibrary {
   private static final String CORE = "libpoprt.so.1";
   private static final String WRAPPER = "libpoprt_java.so";
   private static final String CACHE = "poprt.cache.path";
+  private static final String UNFINISHED = ".unpacking";
 
   private NativeLibrary() {}
 
@@ -74,14 +79,21 @@ final class NativeLibrary {
   /**
    * Unpacks the libraries of the jar once for each build of it. The name of the folder contains the
    * version and a digest of the libraries. The folder is renamed when it is complete, so that
-   * processes that start at the same time do not see a part of it.
+   * processes that start at the same time do not see a part of it. Files of another size, or that
+   * are missing, are unpacked again.
    */
   private static void loadExtracted(String resources) {
     Path folder;
     try {
       List<String> index = readIndex(resources + "index");
       folder = cache().resolve(index.get(0));
-      if (!Files.isDirectory(folder)) unpack(resources, index.subList(1, index.size()), folder);
+      Map<String, Long> sizes = new LinkedHashMap<>();
+      for (String line : index.subList(1, index.size())) {
+        String[] words = line.split(" ");
+        sizes.put(words[0], Long.valueOf(words[1]));
+      }
+      removeUnfinished(folder.getParent());
+      if (!damaged(sizes, folder).isEmpty()) unpack(resources, sizes, folder);
     } catch (IOException e) {
       throw new IllegalStateException(
           "cannot unpack the native libraries (" + e + "): name a folder that may be written and executed with -D" + CACHE
@@ -147,25 +159,49 @@ final class NativeLibrary {
     return temporary;
   }
 
-  private static void unpack(String resources, List<String> files, Path folder) throws IOException {
-    Path unfinished = Files.createTempDirectory(folder.getParent(), ".unpacking");
+  private static List<String> damaged(Map<String, Long> sizes, Path folder) {
+    List<String> found = new ArrayList<>();
+    for (Map.Entry<String, Long> file : sizes.entrySet())
+      if (folder.resolve(file.getKey()).toFile().length() != file.getValue())
+        found.add(file.getKey());
+    return found;
+  }
+
+  /** Removes what processes left that were killed while they unpacked. */
+  private static void removeUnfinished(Path cache) {
+    long old = System.currentTimeMillis() - TimeUnit.MINUTES.toMillis(10);
+    try (DirectoryStream<Path> folders = Files.newDirectoryStream(cache, UNFINISHED + "*")) {
+      for (Path folder : folders) if (folder.toFile().lastModified() < old) delete(folder);
+    } catch (IOException | DirectoryIteratorException e) {
+      // Folders that remain there are not an error.
+    }
+  }
+
+  private static void unpack(String resources, Map<String, Long> sizes, Path folder)
+      throws IOException {
+    Path unfinished = Files.createTempDirectory(folder.getParent(), UNFINISHED);
     try {
-      for (String file : files) {
+      for (String file : sizes.keySet()) {
         try (InputStream in = NativeLibrary.class.getResourceAsStream(resources + file)) {
           if (in == null) throw new IOException("the jar has no " + resources + file);
           Files.copy(in, unfinished.resolve(file));
         }
       }
-      Files.move(unfinished, folder, StandardCopyOption.ATOMIC_MOVE);
-    } catch (FileAlreadyExistsException | java.nio.file.DirectoryNotEmptyException e) {
-      delete(unfinished); // another process was first
-    } catch (IOException e) {
+      try {
+        Files.move(unfinished, folder, StandardCopyOption.ATOMIC_MOVE);
+      } catch (IOException e) { // another process was first, or files of the folder are damaged
+        if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) throw e;
+        for (String file : damaged(sizes, folder))
+          Files.move(
+              unfinished.resolve(file), folder.resolve(file), StandardCopyOption.ATOMIC_MOVE);
+      }
+    } finally {
       delete(unfinished);
-      if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) throw e;
     }
   }
 
   private static void delete(Path folder) {
+    if (!Files.exists(folder)) return;
     try (Stream<Path> files = Files.walk(folder)) {
       for (Path file : files.sorted(java.util.Comparator.reverseOrder()).toArray(Path[]::new))
         Files.deleteIfExists(file);
