@@ -73,7 +73,8 @@ PACKAGES = {
                        " Inference Server and KServe speak. The unit of systemd is not enabled."},
     "poprt-inspector": {
         "component": "inspector", "section": "science", "notices": (*metadata.LIBRARIES, "commands", "inspector"), "program": "bin/poprt-inspector",
-        "recommends": "libgl1-mesa-dri, fonts-dejavu-core, zenity",
+        "recommends": "libgl1-mesa-dri, fonts-dejavu-core",
+        "suggests": "zenity | kdialog",  # not recommended, because zenity brings 400 packages
         "summary": "shows graphs, compiled models and running queues",
         "description": "A desktop program for ONNX models, PopEF files and the telemetry of processes that serve "
                        "them: graphs, passes, programs, memory, anchors, queue occupancy."},

@@ -86,6 +86,12 @@ class Content(unittest.TestCase):
                 for own in re.findall(r"\b(libpoprt[\w-]*|poprt-[\w-]+) \(", field(name, "Depends")):
                     self.assertIn(own, names, command)
 
+    @unittest.skipUnless(glob.glob(os.path.join(DEBS, "poprt-inspector_*")), "the inspector is not built")
+    def test_inspector_only_suggests_a_dialog(self):
+        """zenity brings WebKitGTK, ImageMagick and hundreds of other packages."""
+        self.assertEqual(field("poprt-inspector", "Recommends"), "libgl1-mesa-dri, fonts-dejavu-core")
+        self.assertEqual(field("poprt-inspector", "Suggests"), "zenity | kdialog")
+
     def test_compiler_depends_on_the_onnx_libraries(self):
         depends = field("libpoprt-compiler1", "Depends")
         for package in ("libpoprt1 (= ", "libonnx1", "libprotobuf32"):
