@@ -19,7 +19,7 @@ int32_t note_checkpoint(const poprt_graph_host*, poprt_graph*, const char* check
 
 TEST(Transforms, RunOnceAtEachCheckpointInOrder) {
   auto library = std::make_unique<plugins::Library>();
-  library->name = "transforms_test";
+  library->name = library->path = "transforms_test";  // the path distinguishes libraries
   library->transforms = {
       {sizeof(poprt_transform), "NoteCheckpoint", "s", note_checkpoint, nullptr}};
   plugins::add(std::move(library));
