@@ -155,18 +155,13 @@ void Calibrator::record() {
   const auto copy = graph_.clone();
   while (!copy->outputs().empty()) copy->remove_output(copy->outputs().size() - 1);
   for (const Recorded& r : recorded_) copy->add_output(copy->find(r.value->name()));
-  Options plain;
-  plain.progress = {};
-  const RunModel model = calibration_.load(compile(*copy, plain));
-  std::vector<Tensor> outputs;
-  for (const Recorded& r : recorded_)
-    outputs.push_back(Tensor::zeros(r.value->dtype(), r.value->shape()));
+  RunnableGraph model = runnable(*copy, options_);
   for (int64_t run = 0; run < samples.runs(); run++) {
     const std::vector<Tensor> inputs = samples.run(run);
-    model(inputs, outputs);
+    model.run(inputs, model.outputs);
     for (size_t i = 0; i < recorded_.size(); i++) {
-      if (!weights_only_) add_values(recorded_[i], outputs[i], run, samples.runs());
-      if (calibration_.loss == Loss::gptq) add_rows(outputs[i], i, samples.runs());
+      if (!weights_only_) add_values(recorded_[i], model.outputs[i], run, samples.runs());
+      if (calibration_.loss == Loss::gptq) add_rows(model.outputs[i], i, samples.runs());
     }
     report_calibration(options_,
                        0.5 * static_cast<double>(run + 1) / static_cast<double>(samples.runs()));
@@ -372,6 +367,24 @@ PrecisionParameters calibrate(ir::Graph& graph, const Options& options) {
   }
   if (calibration.log) calibration.log(result->log);
   return *result->parameters;
+}
+
+RunnableGraph runnable(const ir::Graph& graph, const Options& options) {
+  auto copy = graph.clone();
+  const auto is_static = [](const ir::Value* v) { return v->type.is_static(); };
+  if (!std::ranges::all_of(copy->values(), is_static)) {
+    Options plain;
+    plain.plain = true;
+    for (const auto& [name, most] : options.max_size)
+      if (copy->find(name)) plain.max_size[name] = most;
+    const WarningFilter quiet([](const std::string&) { return false; });
+    convert(*copy, plain);
+  }
+  RunnableGraph made;
+  for (const ir::Value* v : copy->outputs())
+    made.outputs.push_back(Tensor::zeros(v->dtype(), v->shape()));
+  made.run = options.calibration->load(compile(*copy, {}));
+  return made;
 }
 
 void compare_calibrated(const ir::Graph& original, const ir::Graph& converted,

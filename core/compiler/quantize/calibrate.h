@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "compiler/compiler.h"
 #include "compiler/quantize/loss.h"
@@ -51,6 +52,15 @@ passes::PrecisionParameters calibrate(ir::Graph& graph, const Options& options);
 // Reports a part in [0, 1] of the calibration, or of the comparison after it, if the options have a
 // callback.
 void report_calibration(const Options& options, double done);
+// A graph that runs on the device of a calibration, with memory for its outputs. Outputs NAME:shape
+// (flow/specialize.h) are after the others.
+struct RunnableGraph {
+  RunModel run;
+  std::vector<Tensor> outputs;
+};
+// Compiles a copy of the graph. Sizes that depend on data, which a graph for an ONNX model may
+// have, become their bounds.
+RunnableGraph runnable(const ir::Graph& graph, const Options& options);
 // Compares the converted model with the one that calibrate() received, and adds the comparison to
 // the log, unless a conversion has done so before.
 void compare_calibrated(const ir::Graph& original, const ir::Graph& converted,

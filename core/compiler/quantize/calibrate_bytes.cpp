@@ -137,17 +137,13 @@ void ByteCalibrator::record(const ByteValues& values) {
   const auto copy = graph_.clone();
   while (!copy->outputs().empty()) copy->remove_output(copy->outputs().size() - 1);
   for (const Value* v : sources) copy->add_output(copy->find(v->name()));
-  Options plain;
-  plain.progress = {};
-  const RunModel model = calibration_.load(compile(*copy, plain));
-  std::vector<Tensor> outputs;
-  for (const Value* v : sources) outputs.push_back(Tensor::zeros(v->dtype(), v->shape()));
+  RunnableGraph model = runnable(*copy, options_);
   std::vector<RecordedValues> recorded(sources.size());
   for (int64_t run = 0; run < runs; run++) {
     const std::vector<Tensor> inputs = samples.run(run);
-    model(inputs, outputs);
+    model.run(inputs, model.outputs);
     for (size_t i = 0; i < sources.size(); i++)
-      recorded[i].add(outputs[i].values<float>(), run, runs);
+      recorded[i].add(model.outputs[i].values<float>(), run, runs);
     report_calibration(options_, 0.5 * static_cast<double>(run + 1) / static_cast<double>(runs));
   }
   for (size_t i = 0; i < sources.size(); i++) {
@@ -314,6 +310,7 @@ class Labels {
   std::optional<size_t> output_of(const ir::Graph& graph, int64_t run) const {
     if (labels_.empty()) return std::nullopt;
     for (size_t i = 0; i < graph.outputs().size(); i++) {
+      if (!graph.outputs()[i]->type.is_static()) continue;
       const Shape& shape = graph.outputs()[i]->shape();
       const bool is_row = shape.size() == 2 && shape[1] > 1;
       const bool is_class = shape.size() == 1 && !is_float(graph.outputs()[i]->dtype());
@@ -349,12 +346,6 @@ class Labels {
   int64_t count_ = 0, was_ = 0, is_ = 0;
 };
 
-std::vector<Tensor> space_for_outputs(const ir::Graph& graph) {
-  std::vector<Tensor> outputs;
-  for (const Value* v : graph.outputs()) outputs.push_back(Tensor::zeros(v->dtype(), v->shape()));
-  return outputs;
-}
-
 }  // namespace
 
 passes::PrecisionParameters calibrate_bytes(ir::Graph& graph, const Options& options,
@@ -381,19 +372,18 @@ std::string measure_accuracy(const ir::Graph& original, const ir::Graph& convert
   const HeldOut held = held_out(samples, counts);
   Labels labels(calibration.labels, counts.all);
   const std::optional<size_t> classes = labels.output_of(original, counts.run);
-  Options plain;
-  plain.progress = {};
-  const RunModel before = calibration.load(compile(*original.clone(), plain)),
-                 after = calibration.load(compile(*converted.clone(), plain));
-  std::vector<Tensor> was = space_for_outputs(original), is = space_for_outputs(converted);
-  std::vector<OutputDifference> differences(was.size());
+  RunnableGraph before = runnable(original, options), after = runnable(converted, options);
+  const std::vector<Tensor>&was = before.outputs, &is = after.outputs;
+  const auto is_measured = [&](size_t i) { return original.outputs()[i]->type.is_static(); };
+  std::vector<OutputDifference> differences(original.outputs().size());
   int64_t measured = 0;
   for (int64_t run = held.first; run < held.end; run++) {
     const std::vector<Tensor> inputs = samples.run(run);
-    before(inputs, was);
-    after(inputs, is);
+    before.run(inputs, before.outputs);
+    after.run(inputs, after.outputs);
     const int64_t first = run * counts.run, rows = std::min(counts.run, counts.all - first);
-    for (size_t i = 0; i < was.size(); i++) {
+    for (size_t i = 0; i < differences.size(); i++) {
+      if (!is_measured(i)) continue;
       const bool by_sample = !was[i].shape().empty() && was[i].shape()[0] == counts.run;
       differences[i].add(was[i], is[i],
                          by_sample || was[i].shape().empty() ? rows : was[i].shape()[0]);
@@ -406,8 +396,13 @@ std::string measure_accuracy(const ir::Graph& original, const ir::Graph& convert
   std::string text = fmt::format(
       "accuracy on {} of {} samples, {}\n", measured, counts.all,
       held.separate() ? "which the calibration did not use" : "which the calibration also used");
-  for (size_t i = 0; i < was.size(); i++)
-    text += "  " + differences[i].text(original.outputs()[i]->name()) + "\n";
+  for (size_t i = 0; i < differences.size(); i++) {
+    const std::string& name = original.outputs()[i]->name();
+    text +=
+        is_measured(i)
+            ? "  " + differences[i].text(name) + "\n"
+            : fmt::format("  output {}: not measured, because its size depends on data\n", name);
+  }
   if (classes) text += "  " + labels.text() + "\n";
   return text;
 }

@@ -307,6 +307,26 @@ TEST(CalibrateBytes, AModelWithoutProductsDoesNotChange) {
 }
 
 // Images of bytes are another input than the data, with which the products of bytes are measured.
+// A graph for an ONNX model has sizes that depend on data, which the device runs as bounds.
+TEST(CalibrateBytes, AModelWithSizesThatDependOnDataIsCalibrated) {
+  for (const bool onnx : {true, false}) {
+    auto g = bytes_network();
+    ir::Node* n = g->add_node("NonZero", "", {g->find("logits")});
+    g->rename(n->output(), "places");
+    g->add_output(n->output());
+    ops::infer(*g);
+    BytesCase c = bytes_options();
+    c.options.keep_onnx = onnx;
+    convert(*g, c.options);
+    EXPECT_NE(c.log->find("logits: relative error 0.0"), std::string::npos) << *c.log;
+    EXPECT_EQ(
+        c.log->find("places: not measured, because its size depends on data") == std::string::npos,
+        !onnx)
+        << *c.log;
+    EXPECT_EQ(g->find("places")->type.is_static(), !onnx);
+  }
+}
+
 TEST(CalibrateBytes, TheAccuracyDoesNotDependOnInputsOfBytes) {
   const auto g = bytes_network(), images = bytes_network();
   const BytesCase made = bytes_options();
