@@ -84,6 +84,15 @@ class Steps(unittest.TestCase):
         self.assertIn("== build: failed with code 7", ran.stdout)
 
 
+class Usage(unittest.TestCase):
+    def test_words_that_are_no_argument_print_the_usage(self):
+        for script, line in (("tests/run_all", "Installs what is missing, builds, and runs every test."),
+                             ("tests/support/arm64_root", "usage: arm64_root FOLDER"), ("tests/run_long", "usage: tests/run_long NAME")):
+            done = subprocess.run([f"{tree.ROOT}/{script}", "--help"], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertTrue(done.stderr.startswith(line), done.stderr)
+
+
 class InstallPackages(unittest.TestCase):
     """tests/support/install_packages with a dpkg that has no package and an apt-get that prints its status."""
 
