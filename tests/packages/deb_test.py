@@ -143,7 +143,7 @@ class Content(unittest.TestCase):
             subprocess.run(["dpkg-deb", "--control", deb("poprt-serve"), root.path("control")], check=True)
             for name in ("deb-systemd-helper", "deb-systemd-invoke", "systemctl"):
                 with open(f"{root.folder}/usr/bin/{name}", "w", encoding="utf-8") as file:
-                    file.write(f'#!/bin/sh\necho "{name} $*" >>/work/calls\n')
+                    file.write(f'#!/bin/sh\necho "{name} $*" >>calls\n')
                 os.chmod(file.name, 0o755)
             for path in ("run/systemd/system", "var/cache/private/poprt", "var/lib/poprt/models"):
                 os.makedirs(os.path.join(root.folder, path))

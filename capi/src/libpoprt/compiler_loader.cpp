@@ -92,7 +92,8 @@ const poprt_compiler_library* load() {
     if (why.starts_with(path + ": ")) why.remove_prefix(path.size() + 2);
     std::error_code ignored;
     const char* advice = "";
-    if (!std::filesystem::exists(path, ignored))  // the packages install both libraries in one folder
+    // The packages install both libraries in one folder below /usr/lib.
+    if (!std::filesystem::exists(path, ignored))
       advice = folder.string().starts_with("/usr/lib/") ? "; install package libpoprt-compiler1"
                                                         : "; copy the file into this folder";
     fail(ErrorCode::failed_precondition, "cannot load the compiler '{}': {}{}", path, why, advice);
