@@ -27,6 +27,7 @@ CHANGED = {
          "assert_int_equal(poprt_popef_reader_count(reader, POPRT_POPEF_OPAQUE), 2);", "blobs of the library in a file"),
         ("input x: dtype - f32, shape - [0, 4]", "input x: dtype - f32, shape - [N, 4]", "text: names of unknown dimensions"),
         ("output y: dtype - f32, shape - [0, 4]", "output y: dtype - f32, shape - [N, 4]", "text: names of unknown dimensions"),
+        ("float_to_half: 1 constants", "float_to_half: 1 element of 1 constant was", "text"),
         ('"precision 9"', '"`precision` 9"', NAMES), ('"batch_size is -1"', '"`batch_size` is -1"', NAMES),
         ('"batch_axis is -1"', '"`batch_axis` is -1"', NAMES)],
     "executable": [
