@@ -64,7 +64,7 @@ size_t OpenSizes::output_at(const OutputBinding& binding, size_t hint) const {
 }
 
 void OpenSizes::set(size_t input, int32_t size, int64_t value, Sizes& sizes) const {
-  if (value < 1)
+  if (value < 0)
     fail(ErrorCode::invalid_argument, "dimension '{}' is {}: expected 1 or more",
          names_[static_cast<size_t>(size)], value);
   int64_t& known = sizes[static_cast<size_t>(size)];
@@ -105,6 +105,9 @@ bool OpenSizes::take_bytes(size_t input, uint64_t bytes, Sizes& sizes) const {
       open = at;
   }
   if (open < 0) return true;  // the runner of the shape compares the bytes
+  if (bytes == 0)
+    fail(ErrorCode::invalid_argument, "input '{}': 0 bytes; an empty input needs its shape",
+         a.name);
   const auto bits = static_cast<uint64_t>(dtype_bits(a.dtype));
   if (bits < 8 && bits * (known % 8) % 8 != 0) {
     // The last byte may have places without an element. Several numbers of rows may need the same
@@ -204,6 +207,9 @@ OpenSizes::Sizes OpenSizes::of_shapes(const std::map<std::string, Shape>& shapes
   for (const auto& [name, shape] : shapes)
     take_shape(find_anchor(input_anchors_, name, 0, "input"), shape, sizes);
   check(sizes);
+  for (size_t i = 0; i < sizes.size(); i++)
+    if (sizes[i] == 0)
+      fail(ErrorCode::invalid_argument, "dimension '{}' is 0: expected 1 or more", names_[i]);
   return sizes;
 }
 
@@ -221,6 +227,17 @@ std::optional<std::vector<Shape>> OpenSizes::outputs(const Sizes& sizes) const {
     if (std::ranges::count(shapes.back(), program::kOpen)) return std::nullopt;
   }
   return shapes;
+}
+
+bool OpenSizes::is_empty(const Sizes& sizes) const {
+  const auto zero = std::ranges::find(sizes, 0);
+  if (zero == sizes.end()) return false;
+  const auto known = outputs(sizes);
+  for (size_t i = 0; i < shapes_.outputs.size(); i++)
+    if (!known || element_count((*known)[i]) != 0)
+      fail(ErrorCode::invalid_argument, "dimension '{}' is 0: expected 1 or more",
+           names_[static_cast<size_t>(zero - sizes.begin())]);
+  return true;
 }
 
 std::string OpenSizes::text(const Sizes& sizes) const {

@@ -34,13 +34,18 @@ class OpenSizes {
   // Returns the sizes that the shapes of the inputs determine or, for inputs without a shape, their
   // bytes. If these leave several possibilities, returns `first`, unless it is null or contradicts
   // the shape or bytes of an input. Throws not_found and invalid_argument.
+  // A size may be 0.
   Sizes of_request(std::span<const InputBinding> inputs, const Sizes* first) const;
+  // Throws invalid_argument for a size of 0.
   Sizes of_shapes(const std::map<std::string, Shape>& shapes) const;
 
   // The shapes of the inputs.
   std::vector<Shape> inputs(const Sizes& sizes) const;
   // The shapes of the outputs, if they follow from the sizes by name.
   std::optional<std::vector<Shape>> outputs(const Sizes& sizes) const;
+  // Whether a size is 0, so that no output has an element. Throws invalid_argument if a size is 0
+  // and an output has elements, or a shape that does not follow from the sizes by name.
+  bool is_empty(const Sizes& sizes) const;
   // The index of the size that an axis of an input has; -1 if it is fixed.
   int32_t size_at(size_t input, size_t axis) const { return inputs_[input][axis]; }
 

@@ -167,6 +167,9 @@ struct ShapeRunner::State : std::enable_shared_from_this<State> {
   std::unique_ptr<PaddedRequest> pad(const ShapePtr& shape, const Sizes& sizes,
                                      std::span<const InputBinding> inputs,
                                      std::span<const OutputBinding> outputs);
+  void check_empty(const Sizes& sizes, std::span<const InputBinding> given,
+                   std::span<const OutputBinding> wanted) const;
+  RequestPtr submit_empty(const RequestCallback& callback, const RequestOptions& options);
   const Sizes* first() const { return ahead ? &ahead->sizes : nullptr; }
 
   void start_thread();
@@ -194,7 +197,8 @@ struct ShapeRunner::State : std::enable_shared_from_this<State> {
   std::vector<ShapePtr> shapes;  // compiling and ready, without `ahead`
   std::deque<ShapePtr> to_compile;
   std::vector<ShapePtr> removed;  // with requests that are not done
-  // Requests whose shape failed before they could wait for it. Callbacks run on the thread.
+  // Requests whose shape failed before they could wait for it, and, without a failure, empty
+  // requests. Callbacks run on the thread.
   std::vector<std::pair<std::unique_ptr<Waiting>, Failure>> late;
   ShapesStatistics totals;
   RunnerStatistics removed_requests;  // of shapes that were removed
@@ -348,6 +352,46 @@ RequestPtr ShapeRunner::State::submit_later(const ShapePtr& shape, std::unique_p
   return request;
 }
 
+// Checks a request for which nothing is computed.
+void ShapeRunner::State::check_empty(const Sizes& sizes, std::span<const InputBinding> given,
+                                     std::span<const OutputBinding> wanted) const {
+  const std::vector<Shape> in = open.inputs(sizes), out = *open.outputs(sizes);
+  std::vector<bool> known(in.size());
+  for (size_t i = 0; i < given.size(); i++) {
+    const size_t at = open.input_at(given[i], i);
+    const program::Anchor a{open.shapes().inputs[at].name, open.shapes().inputs[at].dtype, in[at]};
+    if (given[i].bytes != a.bytes()) fail_wrong_size(a, given[i].bytes, "input");
+    known[at] = true;
+  }
+  for (size_t at = 0; config.runner.validate_io_params && at < known.size(); at++)
+    if (!known[at] && !inputs[at].popef_contains_tensor_data)
+      fail(ErrorCode::invalid_argument, "input '{}' is missing", inputs[at].anchor.name);
+  for (size_t i = 0; i < wanted.size(); i++) {
+    const size_t at = open.output_at(wanted[i], i);
+    const program::Anchor a{open.shapes().outputs[at].name, open.shapes().outputs[at].dtype,
+                            out[at]};
+    if (wanted[i].bytes != 0) fail_wrong_size(a, wanted[i].bytes, "output");
+  }
+}
+
+// A request that the thread completes.
+RequestPtr ShapeRunner::State::submit_empty(const RequestCallback& callback,
+                                            const RequestOptions& options) {
+  auto waiting = std::make_unique<Waiting>();
+  waiting->options = options;
+  const auto now = pool->clock.now();
+  const auto lock = locked();
+  if (stopped) fail_stopped_runner();
+  start_thread();
+  RequestPtr request(pool->take(1, callback, now, deadline_after(now, options.timeout)));
+  request->submitted = now;
+  waiting->request = request;
+  Counters::add(counters.submitted);
+  late.emplace_back(std::move(waiting), nullptr);
+  changed.notify_all();
+  return request;
+}
+
 // Requires the mutex.
 void ShapeRunner::State::start_thread() {
   start_runner_thread(thread_process, finished, [self = shared_from_this()] { self->serve(); });
@@ -362,7 +406,14 @@ void ShapeRunner::State::serve() noexcept {
     if (!late.empty()) {
       auto failed = std::exchange(late, {});
       lock.unlock();
-      for (auto& [waiting, failure] : failed) fail_waiting(std::move(waiting), failure);
+      for (auto& [waiting, failure] : failed) {
+        if (failure) {
+          fail_waiting(std::move(waiting), failure);
+        } else if (waiting->request->claim()) {
+          Counters::add(counters.completed);
+          waiting->request->complete(ErrorCode::ok, nullptr);
+        }
+      }
       lock.lock();
       continue;
     }
@@ -688,6 +739,7 @@ ModelRunner* ShapeRunner::ahead() const {
 std::vector<Shape> ShapeRunner::output_shapes(std::span<const InputBinding> inputs) const {
   State& s = *state_;
   const Sizes sizes = s.open.of_request(inputs, s.first());
+  if (s.open.is_empty(sizes)) return *s.open.outputs(sizes);
   s.check_request(sizes);
   if (const auto known = s.open.outputs(sizes)) return *known;
   const ShapePtr shape = s.find_or_compile(sizes);
@@ -701,6 +753,7 @@ void ShapeRunner::execute(std::span<const InputBinding> inputs,
                           std::span<const OutputBinding> outputs) {
   State& s = *state_;
   const Sizes sizes = s.open.of_request(inputs, s.first());
+  if (s.open.is_empty(sizes)) return s.check_empty(sizes, inputs, outputs);
   const ShapePtr shape = s.find_or_compile(sizes);
   if (!shape->is_ready()) {
     if (const ShapePtr larger = s.larger(sizes)) {
@@ -748,6 +801,10 @@ RequestPtr ShapeRunner::execute_async(std::span<const InputBinding> inputs,
                                       RequestCallback callback, const RequestOptions& options) {
   State& s = *state_;
   const Sizes sizes = s.open.of_request(inputs, s.first());
+  if (s.open.is_empty(sizes)) {
+    s.check_empty(sizes, inputs, outputs);
+    return s.submit_empty(callback, options);
+  }
   const ShapePtr shape = s.find_or_compile(sizes);
   if (!shape->is_ready()) {
     if (const ShapePtr larger = s.larger(sizes))
@@ -790,8 +847,8 @@ void ShapeRunner::stop() noexcept {
 RunnerStatistics ShapeRunner::statistics() const {
   State& s = *state_;
   RunnerStatistics sum = s.counters.snapshot();
-  sum.in_flight =
-      sum.submitted - std::min(sum.submitted, sum.failed + sum.cancelled + sum.timed_out);
+  sum.in_flight = sum.submitted - std::min(sum.submitted, sum.completed + sum.failed +
+                                                              sum.cancelled + sum.timed_out);
   const auto lock = s.locked();
   sum += s.removed_requests;
   if (s.ahead) sum += s.ahead->runner->statistics();

@@ -52,6 +52,48 @@ TEST(ShapeRunner, CompilesAShapeWhenItsFirstRequestArrives) {
   EXPECT_EQ(runner.statistics().completed, 18u);
 }
 
+TEST(ShapeRunner, ARequestWithoutRowsHasEmptyResults) {
+  CountingCompiler compiler(true);
+  ShapeRunner runner(open_rows(), compiler.function(), nullptr, {});
+  ShapedRequest none(0, 4, 1, true);
+  EXPECT_EQ(runner.output_shapes(none.in), (std::vector<Shape>{{0, 4}}));
+  runner.execute(none.in, none.out);
+  std::atomic<int> called{0};
+  RequestCallback callback;
+  callback.context = &called;
+  callback.full = [](void* context, const auto& request) noexcept {
+    if (request.code() == ErrorCode::ok) static_cast<std::atomic<int>*>(context)->fetch_add(1);
+  };
+  const RequestPtr request = runner.execute_async(none.in, none.out, callback);
+  request->wait();
+  request->check();
+  runner.stop();
+  EXPECT_EQ(compiler.calls, 0);
+  EXPECT_EQ(runner.statistics().completed, 1u);
+  EXPECT_EQ(runner.statistics().in_flight, 0u);
+}
+
+TEST(ShapeRunner, ARequestWithoutRowsIsChecked) {
+  CountingCompiler compiler(true);
+  ShapeRunner rows(open_rows(), compiler.function(), nullptr, {});
+  const auto message = [](ShapeRunner& runner, const ShapedRequest& r) {
+    return shaped_error([&] { runner.execute(r.in, r.out); }).message();
+  };
+  ShapedRequest wrong(0, 4, 1, true);
+  wrong.in[0].bytes = wrong.out[0].bytes = 4;
+  EXPECT_EQ(message(rows, wrong), "input 'x': expected 0 bytes (f32 [0,4]), given 4 bytes");
+  wrong.in[0].bytes = 0;
+  EXPECT_EQ(message(rows, wrong), "output 'y': expected 0 bytes (f32 [0,4]), given 4 bytes");
+  wrong.in[0].shape = nullptr;
+  EXPECT_EQ(message(rows, wrong),
+            "input 'x': 0 bytes do not determine its shape: give the shape, too");
+  EXPECT_EQ(shaped_error([&] { rows.warm_up({{"x", {0, 4}}}); }).message(),
+            "dimension 'batch' is 0: expected 1 or more");
+  ShapeRunner whole(open_copies(), compiler.function(), nullptr, {});
+  EXPECT_EQ(message(whole, ShapedRequest(0, 4)), "dimension 'batch' is 0: expected 1 or more");
+  EXPECT_EQ(compiler.calls, 0);
+}
+
 TEST(ShapeRunner, UsesTheShapeThatWasCompiledAhead) {
   CountingCompiler compiler;
   ShapeRunner runner(open_copies(), compiler.function(), shaped_copies({2, 4}), {});
