@@ -84,6 +84,9 @@ void check(const SamplingOptions& o, int64_t vocabulary) {
   not_negative(o.top_k, "top_k");
   not_negative(o.max_new_tokens, "max_new_tokens");
   not_negative(o.min_new_tokens, "min_new_tokens");
+  if (o.max_new_tokens && o.min_new_tokens > o.max_new_tokens)
+    fail(ErrorCode::invalid_argument, "min_new_tokens is {}, and max_new_tokens is {}",
+         o.min_new_tokens, o.max_new_tokens);
   check_tokens(o.bad_tokens, vocabulary, "bad_tokens");
   check_tokens(o.stop_tokens, vocabulary, "stop_tokens");
 }

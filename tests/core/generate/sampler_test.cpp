@@ -223,6 +223,10 @@ TEST(Sampler, NamesTheOptionThatIsOutOfRange) {
             wrong + "max_new_tokens is -2, must not be negative");
   EXPECT_EQ(refusal_of({.min_new_tokens = -3}),
             wrong + "min_new_tokens is -3, must not be negative");
+  EXPECT_EQ(refusal_of({.max_new_tokens = 5, .min_new_tokens = 6}),
+            wrong + "min_new_tokens is 6, and max_new_tokens is 5");
+  EXPECT_NO_THROW(generate::check({.max_new_tokens = 5, .min_new_tokens = 5}, 4));
+  EXPECT_NO_THROW(generate::check({.min_new_tokens = 6}, 4)) << "until the maximum length";
   EXPECT_EQ(refusal_of({.bad_tokens = {5}}),
             wrong + "bad_tokens: token 5 is outside of the vocabulary of 5");
   EXPECT_EQ(refusal_of({.stop_tokens = {0, -1}}),
