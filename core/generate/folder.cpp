@@ -61,6 +61,18 @@ class FolderReader {
          (folder_ / file_).string(), key, json_text(value));
   }
 
+  // The value of a key as a whole number, or as a list of them.
+  int64_t whole(const json& value, const char* key) const {
+    if (!value.is_number_integer()) fail_key(key, value);
+    return whole_number(value);
+  }
+  std::vector<int64_t> whole_list(const json& value, const char* key) const {
+    std::vector<int64_t> numbers;
+    if (!value.is_array()) fail_key(key, value);
+    for (const json& item : value) numbers.push_back(whole(item, key));
+    return numbers;
+  }
+
   std::string text(const json& from, const char* key) const {
     const auto found = from.find(key);
     if (found == from.end() || found->is_null()) return "";
@@ -78,7 +90,7 @@ class FolderReader {
   std::optional<int64_t> number(const json& from, const char* key) const {
     const auto found = from.find(key);
     if (found == from.end() || found->is_null()) return std::nullopt;
-    const int64_t n = whole_number(*found);
+    const int64_t n = whole(*found, key);
     if (n < 0 || n > kMostContext) fail_key(key, *found);
     return n;
   }
@@ -86,8 +98,8 @@ class FolderReader {
   void read_stop_tokens(const json& from) {
     const auto found = from.find("eos_token_id");
     if (found == from.end() || found->is_null()) return;
-    for (const int64_t token :
-         found->is_array() ? whole_numbers(*found) : std::vector{whole_number(*found)})
+    for (const int64_t token : found->is_array() ? whole_list(*found, "eos_token_id")
+                                                 : std::vector{whole(*found, "eos_token_id")})
       if (token >= 0 && std::ranges::find(found_.stop_tokens, token) == found_.stop_tokens.end())
         found_.stop_tokens.push_back(token);
   }
@@ -180,9 +192,10 @@ class FolderReader {
       tokens.resize(std::min<size_t>(tokens.size(), 1));
       for (const json& pair : *forced) {
         if (!pair.is_array() || pair.size() != 2) fail_key("forced_decoder_ids", *forced);
-        if (pair[1].is_null() || whole_number(pair[0]) != static_cast<int64_t>(tokens.size()))
+        if (pair[1].is_null() ||
+            whole(pair[0], "forced_decoder_ids") != static_cast<int64_t>(tokens.size()))
           break;
-        tokens.push_back(whole_number(pair[1]));
+        tokens.push_back(whole(pair[1], "forced_decoder_ids"));
       }
       found_.start_tokens = std::move(tokens);
     }
@@ -196,13 +209,13 @@ class FolderReader {
     for (const auto& [key, list] : {std::pair("suppress_tokens", &found_.suppressed),
                                     std::pair("begin_suppress_tokens", &found_.suppressed_first)})
       if (const auto all = from.find(key); all != from.end() && all->is_array()) {
-        *list = whole_numbers(*all);
+        *list = whole_list(*all, key);
         std::erase_if(*list, [](int64_t token) { return token < 0; });
       }
     const auto words = from.find("bad_words_ids");
     if (words == from.end() || !words->is_array()) return;
     for (const json& word : *words) {
-      const std::vector<int64_t> tokens = whole_numbers(word);
+      const std::vector<int64_t> tokens = whole_list(word, "bad_words_ids");
       // As in transformers, a word that is a stop token has no effect.
       if (tokens.size() == 1 && tokens[0] >= 0 &&
           std::ranges::find(found_.stop_tokens, tokens[0]) == found_.stop_tokens.end())

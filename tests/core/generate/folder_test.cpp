@@ -340,8 +340,15 @@ TEST_F(GenerationFolder, ErrorsNameTheFileAndTheReason) {
   EXPECT_EQ(message(), "'" + (path / "config.json").string() +
                            "': 'n_positions' is -1, which is not expected");
   write("config.json", "{}");
-  write("generation_config.json", R"({"eos_token_id": 1.5})");
-  EXPECT_NE(message(), "taken");
+  for (const std::string setting : {R"('eos_token_id' is 1.5)", R"('eos_token_id' is "x")",
+                                    R"('suppress_tokens' is "x")", R"('bad_words_ids' is 5)"}) {
+    const size_t end = setting.find('\'', 1);
+    const std::string key = setting.substr(1, end - 1), value = setting.substr(end + 5);
+    write("generation_config.json",
+          "{\"" + key + "\": " + (key == "eos_token_id" ? value : "[" + value + "]") + "}");
+    EXPECT_EQ(message(), "'" + (path / "generation_config.json").string() + "': " + setting +
+                             ", which is not expected");
+  }
   fs::remove(path / "generation_config.json");
   fs::remove(path / "config.json");
   write("encoder_model.onnx", "");
