@@ -152,6 +152,16 @@ static void options_are_checked(void** state) {
   o.threads = 0;
   o.queue_depth = -5;
   FAILS(poprt_runner_create(e, &o, &r), POPRT_INVALID_ARGUMENT, "`queue_depth`");
+  o.queue_depth = 0;
+  int64_t* times[] = {&o.batch_size_timeout_ns, &o.data_parallel_timeout_ns,
+                      &o.device_wait_sleep_ns};
+  const char* names[] = {"`batch_size_timeout_ns` is -5", "`data_parallel_timeout_ns` is -5",
+                         "`device_wait_sleep_ns` is -5"};
+  for (int i = 0; i < 3; i++) {
+    *times[i] = -5;
+    FAILS(poprt_runner_create(e, &o, &r), POPRT_INVALID_ARGUMENT, names[i]);
+    *times[i] = 0;
+  }
   FAILS(poprt_runner_create(NULL, NULL, &r), POPRT_INVALID_ARGUMENT, "'executable'");
   FAILS(poprt_runner_create(e, NULL, NULL), POPRT_INVALID_ARGUMENT, "'out_runner'");
   assert_ptr_equal(r, UNTOUCHED(poprt_runner));

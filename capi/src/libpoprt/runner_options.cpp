@@ -64,6 +64,9 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
   c.auto_reset = o.auto_reset != 0;
   c.flush_on_waiting_outputs = o.flush_on_waiting_outputs != 0;
   c.is_batch_size_timeout_enabled = o.is_batch_size_timeout_enabled != 0;
+  not_negative(o.batch_size_timeout_ns, "batch_size_timeout_ns");
+  not_negative(o.data_parallel_timeout_ns, "data_parallel_timeout_ns");
+  not_negative(o.device_wait_sleep_ns, "device_wait_sleep_ns");
   c.batch_size_timeout =
       duration(o.batch_size_timeout_ns, RunnerConfig::kNever, RunnerConfig::kNever);
   c.data_parallel_timeout =
