@@ -38,7 +38,7 @@ int run(const TopSettings& s) {
     if (i > 0) std::this_thread::sleep_for(std::chrono::duration<double>(s.interval));
     const std::string text = read(s);
     if (s.json)
-      fmt::print("{}\n", text);
+      fmt::print("{}\n", to_text(parse_json(text)));
     else
       fmt::print("{}{}", screen ? "\x1b[H\x1b[2J" : "",
                  table.text(parse_json(text), screen ? screen_width() : TelemetryTable::kAnyWidth));
@@ -55,7 +55,7 @@ void add_top(Command& app, std::function<int()>& action) {
   auto s = std::make_shared<TopSettings>();
   command->add_option("--folder", s->folder,
                       "Telemetry folder; default POPRT_TELEMETRY_DIR or the user's runtime folder");
-  command->add_flag("--json", s->json, "As JSON");
+  command->add_flag("--json", s->json, "As JSON, a line for each update");
   command->add_option("--interval", s->interval, "Seconds between two updates; default 1")
       ->check(between(0.01, 3600.0));
   command

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cli/commands/command_test.h"
 
 namespace poprt::cli::test {
@@ -68,6 +70,7 @@ TEST_F(Top, SeveralLooks) {
   const std::string twice = top({"--count", "2", "--interval", "0.01", "--json"}).out;
   const size_t end = twice.find("]\n[");
   ASSERT_NE(end, std::string::npos) << twice;
+  EXPECT_EQ(std::ranges::count(twice, '\n'), 2) << "JSON lines";
   EXPECT_EQ(nlohmann::json::parse(twice.substr(end + 2)).size(), 1);
   const auto begin = std::chrono::steady_clock::now();
   top({"--count", "2", "--interval", "0.05"});
