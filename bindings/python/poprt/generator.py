@@ -331,6 +331,8 @@ class Generator:
         each token as an array and returns those to choose from. For a model with an encoder, ``prompt`` is the input of the
         encoder, or ``features`` is an array, such as Whisper's spectrogram; the decoder begins with ``decoder_prompt``
         or, without it, with the tokens that the configuration of the model states. Since 1.0."""
+        if "stop_strings" in options:
+            raise TypeError("stop_strings: generate() returns tokens; it belongs to generate_text()")
         sequence = self.new_sequence(prompt)
         for token in stop_tokens:
             sequence.add_stop_token(_token("stop_tokens", token))

@@ -231,6 +231,8 @@ class Generators(unittest.TestCase):
             for wrong in ("3", b"3", None, [3]):
                 with self.assertRaisesRegex(TypeError, "^max_new_tokens: expected a number, given "):
                     g.generate(PROMPT, max_new_tokens=wrong)
+            with self.assertRaisesRegex(TypeError, r"^stop_strings: .* generate_text\(\)"):
+                g.generate(PROMPT, stop_strings=["a"])
             self.assertEqual(list(g.generate(PROMPT, max_new_tokens=np.float32(2))), TOKENS[:2])
 
     def test_a_sequence_is_an_iterator(self):
