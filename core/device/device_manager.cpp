@@ -226,8 +226,14 @@ DeviceManager::DeviceManager(const ManagerConfig& config) {
   if (count < 1 || count > kMaxDevices)
     fail(ErrorCode::invalid_argument, "device count must be 1 to {}, given {}", kMaxDevices, count);
   const std::string shared = text_of(config.shared, "POPRT_SHARED_DEVICES");
-  if (!shared.empty() && shared != "0")
-    folder_ = runtime_dir(shared == "1" ? std::string() : shared).string();
+  if (!shared.empty() && shared != "0") {
+    try {
+      folder_ = runtime_dir(shared == "1" ? std::string() : shared).string();
+    } catch (Error& e) {
+      if (config.shared.empty()) e.add_context("POPRT_SHARED_DEVICES=" + shared);
+      throw;
+    }
+  }
   const std::string visible = text_of(config.visible, "POPRT_VISIBLE_DEVICES");
   if (!visible.empty()) {
     ids_ = read_ids(visible, count);

@@ -450,6 +450,20 @@ TEST_F(SharedDevices, TheEnvironmentNamesTheFolder) {
   unsetenv("XDG_RUNTIME_DIR");
 }
 
+TEST_F(SharedDevices, AFolderThatCannotBeMadeIsAnErrorThatNamesTheVariable) {
+  const std::string missing = folder_ + "/none/inner";
+  setenv("POPRT_SHARED_DEVICES", missing.c_str(), 1);
+  try {
+    const DeviceManager manager(1);
+    ADD_FAILURE() << "made";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::permission_denied);
+    EXPECT_EQ(std::string(e.what()), "POPRT_SHARED_DEVICES=" + missing + ": cannot make folder '" +
+                                         missing + "': No such file or directory");
+  }
+  unsetenv("POPRT_SHARED_DEVICES");
+}
+
 TEST_F(SharedDevices, AreLookedAtAgainAfterTheSleepTime) {
   const pid_t child = start_holder();
   const pid_t waiter = gettid();
