@@ -17,10 +17,17 @@ class TemporaryFolder {
  public:
   TemporaryFolder() {
     namespace fs = std::filesystem;
-    std::string name = (fs::temp_directory_path() / "poprt_XXXXXX").string();
+    std::error_code missing;
+    const fs::path folder = fs::temp_directory_path(missing);
+    if (missing) {
+      const char* given = std::getenv("TMPDIR");
+      throw Failure(fmt::format("there is no folder '{}' for temporary files (TMPDIR): {}",
+                                given ? given : "/tmp", missing.message()));
+    }
+    std::string name = (folder / "poprt_XXXXXX").string();
     if (!mkdtemp(name.data()))
-      throw Failure(fmt::format("cannot make a folder in '{}': {}",
-                                fs::temp_directory_path().string(), std::strerror(errno)));
+      throw Failure(
+          fmt::format("cannot make a folder in '{}': {}", folder.string(), std::strerror(errno)));
     path_ = name;
   }
   ~TemporaryFolder() {
