@@ -54,6 +54,9 @@ struct Options {
   // length of a result of Range, or the largest number of rounds of the Loop that makes the value,
   // if no bound follows from the graph. A run that exceeds it fails.
   std::map<std::string, int64_t> max_size;
+  // Outputs NAME:shape (compiler/flow/specialize.h) that are added even if the shapes of the inputs
+  // determine the size of output NAME.
+  std::set<std::string> sized_outputs;
   // Whether an index outside its tensor selects zeros, or has no effect, instead of being a failure
   // of the run.
   bool zero_out_of_range = false;

@@ -88,34 +88,34 @@ bool may_change_types(const DriverOptions& o) {
          !o.requested.empty() || !o.patterns.empty() || !o.transforms.empty();
 }
 
-// Returns the graph after a conversion at small sizes, or null if no small size is possible.
-std::unique_ptr<ir::Graph> converted_at_small_sizes(const ir::Graph& graph,
-                                                    const DriverOptions& options) {
+// Returns the graph after a conversion with this size for every open dimension. If it is not
+// possible, returns null, and `why` receives the reason.
+std::unique_ptr<ir::Graph> converted_at(const ir::Graph& graph, int64_t size,
+                                        const DriverOptions& options, std::string& why) {
   const WarningFilter quiet([](const std::string&) { return false; });
-  for (const int64_t size : {1, 2, 8, 32, 64, 224}) {
-    const auto copy = graph.clone();
-    Options own = options;
-    own.batch_size = 0;
-    own.batch_axis = -1;
-    own.after_pass = nullptr;
-    own.progress = [&options](double, std::string_view) {
-      if (options.check_stopped) options.check_stopped();
-    };
-    own.input_shape.clear();
-    for (const ir::Value* v : graph.inputs()) {
-      Shape& shape = own.input_shape[v->name()] = v->type.shape;
-      for (int64_t& d : shape)
-        if (d < 0) d = size;
-    }
-    try {
-      convert(*copy, own);
-      return copy->clone();
-    } catch (const Error& e) {
-      if (e.code() == ErrorCode::cancelled) throw;
-      log().info("the model cannot be converted with sizes of {}: {}", size, e.message());
-    }
+  const auto copy = graph.clone();
+  Options own = options;
+  own.batch_size = 0;
+  own.batch_axis = -1;
+  own.after_pass = nullptr;
+  own.progress = [&options](double, std::string_view) {
+    if (options.check_stopped) options.check_stopped();
+  };
+  own.input_shape.clear();
+  for (const ir::Value* v : graph.inputs()) {
+    Shape& shape = own.input_shape[v->name()] = v->type.shape;
+    for (int64_t& d : shape)
+      if (d < 0) d = size;
   }
-  return nullptr;
+  try {
+    convert(*copy, own);
+    return copy->clone();
+  } catch (const Error& e) {
+    if (e.code() == ErrorCode::cancelled) throw;
+    log().info("the model cannot be converted with sizes of {}: {}", size, e.message());
+    why = e.message();
+    return nullptr;
+  }
 }
 
 // Whether the value is an output NAME:shape that specialize() adds for an output of `anchors`.
@@ -126,31 +126,117 @@ bool is_real_size(const ir::Value& v, const std::vector<OpenAnchor>& anchors) {
   return std::ranges::find(anchors, of, &OpenAnchor::name) != anchors.end();
 }
 
-// Copies the element types of the converted graph, and adds its outputs with the real sizes of
-// other outputs. Returns false if it has other names or ranks of inputs or outputs, so that the
-// open sizes may have another meaning.
-bool take_types(const ir::Graph& converted, program::OpenShapes& shapes) {
-  const auto take = [](const std::vector<ir::Value*>& values, std::vector<OpenAnchor>& anchors) {
-    if (values.size() < anchors.size()) return false;
-    for (size_t i = 0; i < anchors.size(); i++) {
-      const ir::Value& v = *values[i];
-      if (v.name() != anchors[i].name || v.type.shape.size() != anchors[i].shape.size())
-        return false;
-      anchors[i].dtype = v.dtype();
-    }
-    for (size_t i = anchors.size(); i < values.size(); i++) {
-      const ir::Value& v = *values[i];
-      if (!is_real_size(v, anchors)) return false;
-      anchors.push_back(
-          {v.name(), v.dtype(), v.shape(), std::vector<std::string>(v.shape().size())});
-    }
-    return true;
-  };
-  program::OpenShapes taken = shapes;
-  if (!take(converted.inputs(), taken.inputs) || !take(converted.outputs(), taken.outputs))
-    return false;
-  shapes = std::move(taken);
+// The outputs of the model, and which of them are tensors of known rank.
+struct Outputs {
+  std::vector<OpenAnchor> anchors;
+  std::vector<bool> known;
+  bool all_known() const { return std::ranges::find(known, false) == known.end(); }
+};
+
+OpenAnchor describe_converted(const ir::Value& v) {
+  const size_t rank = v.shape().size();
+  return {v.name(), v.dtype(), Shape(rank, program::kOpen), std::vector<std::string>(rank)};
+}
+
+bool same_ranks(const std::vector<OpenAnchor>& a, const std::vector<OpenAnchor>& b) {
+  return std::ranges::equal(a, b, [](const OpenAnchor& x, const OpenAnchor& y) {
+    return x.name == y.name && x.dtype == y.dtype && x.shape.size() == y.shape.size();
+  });
+}
+
+// Copies the element types of the inputs. Returns false if there are other names or ranks.
+bool take_inputs(const ir::Graph& converted, std::vector<OpenAnchor>& anchors) {
+  if (converted.inputs().size() != anchors.size()) return false;
+  for (size_t i = 0; i < anchors.size(); i++) {
+    const ir::Value& v = *converted.inputs()[i];
+    if (v.name() != anchors[i].name || v.type.shape.size() != anchors[i].shape.size()) return false;
+    anchors[i].dtype = v.dtype();
+  }
   return true;
+}
+
+// Returns the outputs of a converted graph, without real sizes, whose outputs `sized` receives.
+// Outputs of unknown rank have only open sizes. A sequence NAME becomes NAME[0], NAME[1] ...
+// Returns nothing if there are other names or ranks, so that the open sizes may have another
+// meaning.
+std::optional<std::vector<OpenAnchor>> take_outputs(const ir::Graph& converted,
+                                                    const Outputs& outputs,
+                                                    std::set<std::string>& sized) {
+  const std::vector<ir::Value*>& values = converted.outputs();
+  std::vector<OpenAnchor> taken;
+  size_t at = 0;
+  for (size_t i = 0; i < outputs.anchors.size(); i++) {
+    const OpenAnchor& a = outputs.anchors[i];
+    if (at < values.size() && values[at]->name() == a.name) {
+      OpenAnchor& made = taken.emplace_back(outputs.known[i] ? a : describe_converted(*values[at]));
+      if (made.shape.size() != values[at]->shape().size()) return std::nullopt;
+      made.dtype = values[at++]->dtype();
+      continue;
+    }
+    if (outputs.known[i]) return std::nullopt;
+    for (size_t k = 0; at < values.size() && values[at]->name() == fmt::format("{}[{}]", a.name, k);
+         k++)
+      taken.push_back(describe_converted(*values[at++]));
+  }
+  for (; at < values.size(); at++) {
+    if (!is_real_size(*values[at], taken)) return std::nullopt;
+    sized.insert(values[at]->name());
+  }
+  return taken;
+}
+
+// Finds the types of inputs and outputs by conversions at small sizes. The second conversion shows
+// which sizes depend on data only if they are large enough, such as the size of a result of an If
+// that slices in one branch, and how many elements a sequence has. Returns false if no size is
+// possible, or if the names or ranks differ; then `why` receives the reason.
+bool take_converted(const ir::Graph& graph, const DriverOptions& options, const Outputs& outputs,
+                    bool twice, OpenModel& model, std::string& why) {
+  std::optional<std::vector<OpenAnchor>> first;
+  std::set<std::string> sized;
+  program::OpenShapes taken = model.shapes;
+  int64_t of_first = 0;
+  const auto take = [&](std::initializer_list<int64_t> sizes) {
+    for (const int64_t size : sizes) {
+      if (size == of_first) continue;
+      const auto converted = converted_at(graph, size, options, why);
+      if (!converted) continue;
+      const auto found = take_outputs(*converted, outputs, sized);
+      if (!found || !take_inputs(*converted, taken.inputs)) {
+        why = "the conversion changes the names or ranks of inputs or outputs";
+        return false;
+      }
+      if (first && !same_ranks(*first, *found)) {
+        why = "the number of outputs depends on the size of an input";
+        return false;
+      }
+      first = found;
+      of_first = size;
+      return true;
+    }
+    return first.has_value();
+  };
+  if (!take({1, 2, 8, 32, 64, 224}) || (twice && !take({32, 8, 64, 224, 2}))) return false;
+  taken.outputs = *first;
+  for (const OpenAnchor& a : *first)
+    if (const std::string name = a.name + std::string(kShapeSuffix); sized.contains(name))
+      taken.outputs.push_back(
+          {name, DType::s64, {static_cast<int64_t>(a.shape.size())}, std::vector<std::string>(1)});
+  model.shapes = std::move(taken);
+  model.sized = std::move(sized);
+  return true;
+}
+
+[[noreturn]] void fail_fixed(const Outputs& outputs, const std::string& why) {
+  std::string what = "the options may change its inputs and outputs";
+  for (size_t i = 0; i < outputs.known.size(); i++)
+    if (!outputs.known[i]) {
+      what = fmt::format("the type of output '{}' is not known", outputs.anchors[i].name);
+      break;
+    }
+  fail(ErrorCode::unimplemented,
+       "the model cannot be compiled at the shapes of requests, because {}, and a conversion at "
+       "small sizes does not find it: {}; give `input_shape` or `batch_size`",
+       what, why);
 }
 
 }  // namespace
@@ -176,22 +262,31 @@ std::optional<OpenModel> open_model(const ir::Graph& graph, const DriverOptions&
     log().info("types of outputs are unknown until a shape is compiled: {}", e.message());
   }
   if (options.max_size.empty()) check_sizes(*copy);
+  Outputs outputs;
+  bool has_text = false;
   for (const ir::Value* v : copy->outputs()) {
-    if (!v->type.has_shape || dtype_bits(v->dtype()) == 0) return std::nullopt;
-    model.shapes.outputs.push_back(describe_output(*v, sizes));
+    // The labels of a classifier are text until they are converted to numbers.
+    const bool text = v->dtype() == DType::string;
+    const bool known = v->type.has_shape && (text || dtype_bits(v->dtype()) > 0);
+    outputs.anchors.push_back(known ? describe_output(*v, sizes)
+                                    : OpenAnchor{v->name(), {}, {}, {}});
+    outputs.known.push_back(known);
+    has_text |= text;
   }
-  const bool other_types = may_change_types(options);
-  if (other_types || may_have_real_sizes(*copy)) {
-    const auto converted = converted_at_small_sizes(*copy, options);
-    const bool taken = converted && take_types(*converted, model.shapes);
-    if (!taken && other_types) return std::nullopt;
-  }
+  model.shapes.outputs = outputs.anchors;
   const auto fixed = graph.clone();
   Options own = options;
   if (!options.shapes.empty()) own.input_shape = options.shapes.back();
   fix_shapes(*fixed, own);
   model.complete = has_static_interface(*fixed);
-  return model;
+  const bool needed = may_change_types(options) || has_text || !outputs.all_known();
+  const bool real_sizes = may_have_real_sizes(*copy);
+  if (!needed && !real_sizes) return model;
+  std::string why;
+  const bool twice = real_sizes || !outputs.all_known();
+  if (take_converted(*copy, options, outputs, twice, model, why) || !needed) return model;
+  if (model.complete) return std::nullopt;
+  fail_fixed(outputs, why);
 }
 
 }  // namespace poprt::compiler

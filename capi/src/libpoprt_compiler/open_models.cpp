@@ -1,6 +1,7 @@
 #include "open_models.h"
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "compiler/driver.h"
@@ -22,7 +23,8 @@ namespace {
 // The imported model remains in memory: its tensors identify the weights that shapes share.
 struct ImportedModel {
   std::unique_ptr<ir::Graph> graph;
-  std::string note;  // the open shapes, or empty
+  std::string note;             // the open shapes, or empty
+  std::set<std::string> sized;  // the outputs NAME:shape, which every shape has
   program::WeightTable weights;
   // All shapes have the formats of one calibration.
   const std::shared_ptr<compiler::CalibrationResult> calibration =
@@ -85,6 +87,7 @@ void* open_model(const poprt_compile_options* o, const poprt_library_source* sou
       if (std::ranges::count(opened->graph->inputs(), program::kSharedWeights, &ir::Value::name))
         fail(ErrorCode::invalid_argument, "the name '{}' is reserved", program::kSharedWeights);
       opened->note = program::note_of_open_shapes(open->shapes);
+      opened->sized = open->sized;
       *out_complete = open->complete ? 1 : 0;
       write(*description, opened->note + "\n");
       for (const auto& [name, text] : compiler::onnx_metadata_of(*opened->graph))
@@ -103,6 +106,7 @@ void compile_open_model(void* model, const poprt_compile_options* o, int first,
     const WarningFilter new_ones = skip_warnings(*o, source);
     compiler::DriverOptions options = make_options(*o, source);
     options.padding = paddings(*o);
+    options.sized_outputs = opened.sized;
     report_compilation(*o, options);
     calibrate(opened, options);
     compiler::Executable e = compiler::compile_model(opened.graph->clone(), options);

@@ -108,12 +108,14 @@ void Specializer::set_outputs(const std::vector<Value*>& old) {
   for (size_t i = 0; i < count; i++) {
     const Item item = outputs[i].item;
     const std::string name = outputs[i].name + std::string(kShapeSuffix);
-    if (!item.size || options_.keep_onnx || taken.contains(name) || !item.value->type.is_static())
-      continue;
+    if (options_.keep_onnx || taken.contains(name) || !item.value->type.is_static()) continue;
+    const bool wanted = options_.sized_outputs.contains(name);
+    if (!item.size && !wanted) continue;
     // A size that follows from the size of the request is not an output, because the caller can
     // compute it.
-    if (std::ranges::any_of(request_sizes_,
-                            [&](const Value* size) { return ops::is_linear_in(item.size, size); }))
+    if (!wanted && std::ranges::any_of(request_sizes_, [&](const Value* size) {
+          return ops::is_linear_in(item.size, size);
+        }))
       continue;
     const Shape& bound = item.value->shape();
     std::vector<Value*> dims;

@@ -18,7 +18,7 @@
 // static shape, and their readers handle the real part (ops/bound.h). If such a value is the graph
 // output NAME, an additional output "NAME:shape" (s64 [rank]) follows the other outputs. It
 // contains the real sizes of NAME: along each axis the first places are real, and the others are
-// padding.
+// padding. Options::sized_outputs adds it where the size is constant, too.
 #pragma once
 
 #include <map>

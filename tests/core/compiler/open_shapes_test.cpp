@@ -1,5 +1,6 @@
 #include "compiler/open_shapes.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
@@ -10,7 +11,9 @@ namespace {
 using program::kOpen;
 
 std::optional<OpenModel> describe(const std::string& text, const DriverOptions& options = {}) {
-  return open_model(*ir::parse_text("graph \"g\" opset {\"\": 17} {\n" + text + "}\n"), options);
+  return open_model(
+      *ir::parse_text("graph \"g\" opset {\"\": 17, \"ai.onnx.ml\": 3} {\n" + text + "}\n"),
+      options);
 }
 
 const std::string kNetwork =
@@ -118,6 +121,58 @@ TEST(OpenModel, AnInputOfTextIsRefused) {
     EXPECT_EQ(e.code(), ErrorCode::unimplemented);
     EXPECT_EQ(e.message(), "input 's' is string[N]: the device does not support strings");
   }
+}
+
+TEST(OpenModel, OutputsOfUnknownTypeAreThoseOfAConversion) {
+  const auto outputs = [](const std::string& nodes) {
+    const auto model = describe("input %x : f32[N,4]\n" + nodes);
+    EXPECT_TRUE(model) << nodes;
+    std::string text;
+    for (const program::OpenAnchor& a : model->shapes.outputs)
+      text += fmt::format("{}{}{} {}", text.empty() ? "" : ", ", dtype_name(a.dtype),
+                          shape_string(a.shape), a.name);
+    return text;
+  };
+  EXPECT_EQ(outputs("%o : ? = Optional(%x)\n%y : ? = OptionalGetElement(%o)\noutput %y\n"),
+            "f32[?,?] y");
+  EXPECT_EQ(outputs("%s : ? = SequenceConstruct(%x, %x)\noutput %s\n"),
+            "f32[?,?] s[0], f32[?,?] s[1]");
+  EXPECT_EQ(outputs("%l : string[N], %p : f32[N,3] = ai.onnx.ml.LinearClassifier(%x) {coefficients "
+                    "= [1.0, 0.0, 0.0, 1.0, -1.0, -1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], intercepts "
+                    "= [0.0, 0.0, 0.0], classlabels_strings = [\"a\", \"b\", \"c\"]}\n"
+                    "%m : ? = ai.onnx.ml.ZipMap(%p) {classlabels_strings = [\"a\", \"b\", "
+                    "\"c\"]}\noutput %l\noutput %m\n"),
+            "s64[?] l, f32[?,?] m");
+}
+
+TEST(OpenModel, ASequenceOfAnOpenLengthIsRefusedByItsName) {
+  const std::string text =
+      "input %x : f32[N,4]\n%s : ? = SplitToSequence(%x) {axis = 0}\noutput %s\n";
+  try {
+    describe(text);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unimplemented);
+    EXPECT_EQ(e.message(),
+              "the model cannot be compiled at the shapes of requests, because the type of output "
+              "'s' is not known, and a conversion at small sizes does not find it: the number of "
+              "outputs depends on the size of an input; give `input_shape` or `batch_size`");
+  }
+  DriverOptions fixed;
+  fixed.shapes = {{{"x", {2, 4}}}};
+  EXPECT_FALSE(describe(text, fixed)) << "the options fix every size";
+}
+
+TEST(OpenModel, AnIfWhoseBranchesDifferInLengthHasASize) {
+  const auto model = describe(
+      "input %x : f32[N,3]\nconst %z : f32[] = 0.0\n%s = ReduceSum(%x) {keepdims = 0}\n"
+      "%c = Greater(%s, %z)\n%y : ? = If(%c) {else_branch = graph \"e\" opset {\"\": 17} {\n"
+      "%a = Identity(%x)\noutput %a\n}, then_branch = graph \"t\" opset {\"\": 17} {\n"
+      "const %from : s64[1] = [0]\nconst %to : s64[1] = [2]\n%b : ? = Slice(%x, %from, %to)\n"
+      "output %b\n}}\noutput %y\n");
+  ASSERT_TRUE(model);
+  EXPECT_EQ(model->shapes.outputs.size(), 2u);
+  EXPECT_EQ(model->sized, (std::set<std::string>{"y:shape"}));
 }
 
 TEST(OpenModel, TypesMatchTheConvertedModel) {
