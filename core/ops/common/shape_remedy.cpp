@@ -109,12 +109,16 @@ std::string remedy(const Node& n, std::span<Value* const> shapes, const Items& i
 const Value* shape_deciding_input(const Node& n) {
   const Facts& facts = facts_of(n);
   const auto is_input = [](const Value* v) { return !v->producer() && !v->is_constant(); };
+  ir::Graph scratch("limits");
+  FoldingBuilder build(scratch, kMostSteps);
+  Items in;
+  for (Value* v : n.inputs()) in.push_back(Item::of(v));
+  const BoundContext ctx(n, in, build);
   for (size_t i = 0; i < n.inputs().size(); i++) {
     Value* v = n.input(i);
     if (!v || v->is_constant() || !in_mask(facts.shape_inputs, i)) continue;
     const Value* x = n.input(0);
-    if (facts.shape_limits && x && x->type.has_shape && facts.shape_limits(n, i, x->type.shape))
-      continue;
+    if (facts.shape_limits && x && x->type.has_shape && facts.shape_limits(ctx, i)) continue;
     if (is_input(v)) return v;
     for (int64_t k = 0; holds_sizes(v) && k < element_count(v->shape()); k++)
       if (const Value* source = source_of(v, k).value; is_input(source)) return source;
