@@ -8,8 +8,6 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
-#include <set>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -190,14 +188,6 @@ std::shared_ptr<const Model> ExecutableCache::find(const CacheKey& key) const {
 
 namespace {
 
-// Whether nothing failed in this folder before, so that a process has one warning for it.
-bool first_failure(const fs::path& folder) {
-  static std::mutex mutex;
-  static std::set<std::string> failed;
-  const std::lock_guard lock(mutex);
-  return failed.insert(folder.string()).second;
-}
-
 // Returns an input or output whose type PopEF cannot describe, or null.
 const program::Anchor* anchor_without_type(const program::Program& program) {
   for (const auto* anchors : {&program.inputs, &program.outputs})
@@ -231,10 +221,7 @@ void ExecutableCache::store(const CacheKey& key,
     writer.close();
     log().info("wrote cache file '{}'", path_of(key).string());
   } catch (const std::exception& e) {
-    if (first_failure(folder_))
-      log().warn("cannot write to the cache '{}': {}", folder_.string(), e.what());
-    else
-      log().info("cannot write to the cache '{}': {}", folder_.string(), e.what());
+    log().warn("cannot write to the cache '{}': {}", folder_.string(), e.what());
   }
 }
 

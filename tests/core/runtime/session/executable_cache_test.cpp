@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <thread>
@@ -159,20 +158,6 @@ TEST_F(Cache, DamageAnywhereIsNoHitAndIsRepaired) {
 }
 
 std::string messages;
-
-TEST_F(Cache, WarnsOfAFolderThatCannotBeWrittenOnce) {
-  const std::string file = folder.string() + "_file", inner = file + "/cache";
-  std::ofstream(file) << "text";
-  const ExecutableCache cache(inner);
-  messages.clear();
-  set_log_receiver([](int32_t, const char* message) { messages += fmt::format("{}\n", message); });
-  for (const char name : {'a', 'b'}) cache.store(key(name), payload);
-  set_log_receiver(nullptr);
-  fs::remove(file);
-  EXPECT_TRUE(messages.starts_with(fmt::format("cannot write to the cache '{}': ", inner)))
-      << messages;
-  EXPECT_EQ(std::ranges::count(messages, '\n'), 1) << messages;
-}
 
 // The reason of a compilation is reported, with the name of the option.
 TEST_F(Cache, LogsTheReasonOfAMiss) {
