@@ -725,15 +725,18 @@ class Repository(ServeTest):
         with open(body, "w", encoding="utf-8") as file:
             json.dump({"inputs": [{"name": "x", "shape": [512, 512], "datatype": "FP32", "data": [0] * 512 * 512}]}, file)
         with serving(folder) as (port, _, process):
-            with concurrent.futures.ThreadPoolExecutor(1) as pool:
-                answer = pool.submit(curl, port, "/v2/models/slow/infer", "--data-binary", "@" + body)
+            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                answers = [pool.submit(curl, port, "/v2/models/slow/infer", "--data-binary", "@" + body) for _ in range(8)]
                 end = time.monotonic() + 60
-                while "poprt_requests_in_flight 1\n" not in curl(port, "/metrics")[2].decode() and not answer.done():
+                while "poprt_requests_in_flight 8\n" not in curl(port, "/metrics")[2].decode() and not any(a.done() for a in answers):
                     self.assertLess(time.monotonic(), end)
                 process.send_signal(signal.SIGTERM)
-                self.assertEqual(answer.result(60)[0], 200)
+                statuses = [a.result(60)[0] for a in answers]
             self.assertEqual(process.wait(60), 0)
-            self.assertEqual(process.stderr.read(), "poprt_serve: stops when its requests are answered; in flight: 1\n")
+            self.assertRegex(process.stderr.read(), r"\Apoprt_serve: stops when its requests are answered; in flight: [1-8]\n\Z")
+            # Requests that arrive after the signal are refused.
+            self.assertLessEqual(set(statuses), {200, 503})
+            self.assertIn(200, statuses)
 
     def test_wrong_usage_is_one_line_and_help_fits_the_terminal(self):
         def run_serve(*words):
