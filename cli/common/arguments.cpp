@@ -518,7 +518,7 @@ const std::string* same_word(const std::vector<std::string>& words, const std::s
 
 std::string similar_word(const std::vector<std::string>& words, const std::string& word) {
   std::string closest;
-  size_t distance = std::min<size_t>(3, (word.size() + 2) / 2);
+  size_t distance = std::min<size_t>(3, word.size());
   for (const std::string& w : words)
     if (const size_t d = edit_distance(w, word); d < distance) {
       distance = d;

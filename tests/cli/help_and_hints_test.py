@@ -72,15 +72,8 @@ class Help(CommandTest):
         self.misused(["help", "precison"], "did you mean precision?")
         self.misused(["help", "Percentile"], "there is no topic 'Percentile'; the word is in ")
         self.misused(["help", ""], "there is no topic ''")
-        self.misused(["help", "fqq"], "there is no topic 'fqq'; poprt help lists the topics")  # not fp8
         self.misused(["help", "word_in_no_topic"], "there is no topic 'word_in_no_topic'; poprt help lists the topics")
         self.assertEqual(self.succeeds("help", "bench", command="poprt_exec"), self.succeeds("--help", command="poprt_exec bench"))
-
-    def test_a_missing_folder_of_temporary_files_is_named(self):
-        done = subprocess.run(self.arguments(["-i", "-", "--show"]), input=b"", capture_output=True, check=False,
-                              env={**os.environ, "TMPDIR": "/nonexistent"})
-        self.assertEqual(done.returncode, 1)
-        self.assertIn(b"poprt: there is no folder '/nonexistent' for temporary files (TMPDIR): ", done.stderr)
 
     def test_a_folder_without_a_model(self):
         os.mkdir(self.path("empty"))
