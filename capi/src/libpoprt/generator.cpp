@@ -450,12 +450,18 @@ poprt_error* poprt_sequence_add_bad_token(poprt_sequence* sequence, int64_t toke
 poprt_error* poprt_sequence_start(poprt_sequence* sequence) {
   return capi::guard([&] {
     poprt_sequence& s = not_started(sequence);
-    auto running = s.restored.empty() ? s.generator->submit(s.prompt, s.options, s.callback)
-                                      : s.generator->restore(s.restored, s.callback);
-    {
-      const std::lock_guard lock(s.mutex);
-      s.running = std::move(running);
-    }
+    std::function<void()> callback;
+    if (s.callback)
+      callback = [&s, call = s.callback] {
+        // The first call may begin before `running` is set below, and the callback uses it.
+        {
+          const std::lock_guard started(s.mutex);
+        }
+        call();
+      };
+    const std::lock_guard lock(s.mutex);
+    s.running = s.restored.empty() ? s.generator->submit(s.prompt, s.options, std::move(callback))
+                                   : s.generator->restore(s.restored, std::move(callback));
     s.restored = {};
   });
 }
