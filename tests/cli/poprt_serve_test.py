@@ -394,8 +394,14 @@ class Limits(ServeTest):
             del request["inputs"][0]["data"]
             request["inputs"][0]["parameters"] = {"binary_data_size": size}
             head = json.dumps(request).encode()
-            return curl(port, "/v2/models/digits/infer", "--data-binary", "@-", "-H", f"Inference-Header-Content-Length: {len(head)}",
-                        "-H", "Expect:", data=head + bytes(size))
+            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as client:
+                client.request("POST", "/v2/models/digits/infer", head + bytes(size), {"Inference-Header-Content-Length": len(head)})
+                response = client.getresponse()
+                answer = response.status, response.headers, response.read()
+                # The server answers this after it has released the body. Otherwise a slow client could be refused.
+                client.request("GET", "/v2/health/live")
+                self.assertEqual(client.getresponse().read(), b'{"live":true}')
+                return answer
         with serving(self.repository, "--max_request_mib", "2", "--max_bodies_mib", "2") as (port, _, _):
             self.assertEqual(post(1 << 20)[0], 200)
             for kind in (f"Content-Length: {2 << 20}", "Transfer-Encoding: chunked"):
