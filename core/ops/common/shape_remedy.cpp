@@ -108,6 +108,7 @@ std::string remedy(const Node& n, std::span<Value* const> shapes, const Items& i
 
 const Value* shape_deciding_input(const Node& n) {
   const Facts& facts = facts_of(n);
+  if (facts.shape_inputs == 0) return nullptr;  // most operators
   const auto is_input = [](const Value* v) { return !v->producer() && !v->is_constant(); };
   ir::Graph scratch("limits");
   FoldingBuilder build(scratch, kMostSteps);
