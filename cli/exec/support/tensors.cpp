@@ -135,12 +135,14 @@ void require_separate_files(const std::string& model,
 
 namespace {
 
-Array read_npy_of(const GivenInput& given) try {
-  return read_npy(given.path);
-} catch (const std::exception& e) {
-  if (!given.path.ends_with(".pb")) throw;
-  throw Failure(fmt::format("{}; give a tensor of ONNX by --input-pb {}={}", e.what(), given.name,
-                            given.path));
+Array read_npy_of(const GivenInput& given) {
+  try {
+    return read_npy(given.path);
+  } catch (const std::exception& e) {
+    if (!given.path.ends_with(".pb")) throw;
+    throw Failure(fmt::format("{}; give a tensor of ONNX by --input-pb {}={}", e.what(), given.name,
+                              given.path));
+  }
 }
 
 }  // namespace
