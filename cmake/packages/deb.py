@@ -80,7 +80,8 @@ PACKAGES = {
                        "them: graphs, passes, programs, memory, anchors, queue occupancy."},
 }
 
-SCRIPTS = ("postinst", "prerm", "postrm")  # of maintainers, in the folder beside this file that has the name of the package
+# The maintainer scripts of a package; cmake/packages/PACKAGE contains those that it has.
+SCRIPTS = ("postinst", "prerm", "postrm")
 
 
 def run(command, **arguments):
