@@ -54,9 +54,9 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def write_model(folder):
+def write_model(folder, model=MODEL, config=CONFIG):
     os.makedirs(os.path.join(folder, "models/text/1"))
-    for path, text in (("models/text/1/model.py", MODEL), ("models/text/config.pbtxt", CONFIG)):
+    for path, text in (("models/text/1/model.py", model), ("models/text/config.pbtxt", config)):
         with open(os.path.join(folder, path), "w", encoding="utf-8") as file:
             file.write(text)
     backend = os.path.join(folder, "backends/python")
