@@ -31,6 +31,10 @@ typedef struct poprt_library_sink {
   // the library. The library may write to them, from several threads, until its function returns,
   // and sends no bytes after them.
   void* (*extend)(void* context, size_t size);
+  // May be null. Otherwise compile(), open_model() and compile_open_model() also pass it each
+  // warning, even one that they do not write to the log because the user has seen it.
+  void (*warn)(void* warn_context, const char* text);
+  void* warn_context;
 } poprt_library_sink;
 
 struct poprt_plugin_contents;

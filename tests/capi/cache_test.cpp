@@ -11,6 +11,7 @@
 #include <functional>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "capi/onnx_bytes.h"
@@ -264,6 +265,28 @@ TEST_F(Cache, TheFolderIsTheOptionsElseTheEnvironments) {
   compile(o);
   EXPECT_EQ(files("session_cache").size(), 1u) << "when nobody says";
   fs::current_path(was);
+}
+
+// A misspelled option would otherwise have no effect in silence from the second process on.
+TEST_F(Cache, AFoundFileRepeatsTheWarningsOfItsCompilation) {
+  std::string warnings;
+  poprt_log_set_callback(
+      [](poprt_log_level level, const char* text, void* to) {
+        if (level >= POPRT_LOG_WARNING) static_cast<std::string*>(to)->append(text).append("\n");
+      },
+      &warnings);
+  const poprt_input_shape shapes[] = {{"zz", one_shape, 2}};
+  for (const char* mode : {"fixed", "on_demand"}) {
+    poprt_compile_options o = cached();
+    o.input_shapes = shapes;
+    o.input_shape_count = 1;
+    o.shapes = mode;
+    compile(o);
+    const std::string first = std::exchange(warnings, "");
+    EXPECT_NE(first.find("the model has no input 'zz'"), std::string::npos) << first;
+    EXPECT_EQ(compile(o), 0) << "it is found";
+    EXPECT_EQ(std::exchange(warnings, ""), first) << mode;
+  }
 }
 
 // -- Generators -----------------------------------------------------------------------------------

@@ -256,8 +256,11 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
     cache.emplace(*folder);
     note.hash = hash_of(source, o);
     key = capi::cache_key(o, note.hash, name);
-    if (auto model = cache->find(key)) {
-      static_cast<void>(compiler.take_kept());  // it is not needed, and has the size of the model
+    std::vector<std::string> warnings;
+    if (auto model = cache->find(key, &warnings)) {
+      // The conversion is not needed, and has the size of the model. It has given its warnings.
+      if (!compiler.take_kept() && !capi::named_option(o, capi::kQuiet))
+        for (const std::string& warning : warnings) log().warn("{}", warning);
       if (o.progress) o.progress(1, "found in the cache", o.user_data);
       return with_options(model, o, note, std::move(files));
     }
@@ -270,11 +273,13 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
   if (note.hash.empty())
     hash.emplace([&](const std::atomic<bool>& stopped) { return hash_until(source, o, stopped); },
                  capi::is_hashed_soon(source));
-  capi::call_with_payload(*payload,
-                          [&](const poprt_library_sink* sink, poprt_library_error* error) {
-                            capi::compiler_library().compile(&o, &source, kept.get(), sink, error);
-                          });
-  if (cache) cache->store(key, payload->bytes());
+  capi::NotedWarnings warnings;
+  capi::call_with_payload(
+      *payload, [&](const poprt_library_sink* sink, poprt_library_error* error) {
+        const poprt_library_sink noting = warnings.with(*sink);
+        capi::compiler_library().compile(&o, &source, kept.get(), &noting, error);
+      });
+  if (cache) cache->store(key, payload->bytes(), warnings.texts());
   if (hash) note.hash = hash->get();
   return with_options(runtime::open_payload(name, payload->bytes(), payload), o, note,
                       std::move(files));

@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "compiler_library.h"
@@ -70,6 +71,24 @@ template <class Take, class F>
 void call_with_sink(Take&& take, F&& f) {
   call_with_sink(take, nullptr, f);
 }
+
+// Collects the warnings that the compiler library passes to a sink.
+class NotedWarnings {
+ public:
+  // A copy of the sink that also notes warnings, valid while this object exists.
+  poprt_library_sink with(const poprt_library_sink& sink) {
+    poprt_library_sink noting = sink;
+    noting.warn = [](void* to, const char* text) {
+      static_cast<NotedWarnings*>(to)->texts_.emplace_back(text);
+    };
+    noting.warn_context = this;
+    return noting;
+  }
+  const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  std::vector<std::string> texts_;
+};
 
 // The same for functions that write the payload of an executable.
 template <class F>

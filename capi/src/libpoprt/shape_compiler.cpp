@@ -119,7 +119,8 @@ bool ShapeCompiler::import(const poprt_compile_options& options) {
   call_with_sink(
       [&](std::span<const std::byte> bytes) { description += text_of(bytes); },
       [&](const poprt_library_sink* sink, poprt_library_error* error) {
-        if (void* model = compiler_library().open_model(&options, &from, sink, &complete, error))
+        const poprt_library_sink noting = warnings_.with(*sink);
+        if (void* model = compiler_library().open_model(&options, &from, &noting, &complete, error))
           imported_ = std::make_unique<Imported>(model);
       });
   if (open_ || description.empty()) return complete != 0;
@@ -133,9 +134,21 @@ std::shared_ptr<const runtime::Model> ShapeCompiler::run_compiler(
     const poprt_compile_options& options, bool first) {
   const auto payload = std::make_shared<runtime::PayloadBuffer>();
   call_with_payload(*payload, [&](const poprt_library_sink* sink, poprt_library_error* error) {
-    compiler_library().compile_open_model(imported_->model, &options, first, sink, error);
+    const poprt_library_sink noting = warnings_.with(*sink);
+    compiler_library().compile_open_model(imported_->model, &options, first, &noting, error);
   });
   return runtime::open_payload(source_.name, payload->bytes(), payload);
+}
+
+// Repeats the warnings of the compilation that this object has not given.
+std::shared_ptr<const runtime::Model> ShapeCompiler::find_in_cache(
+    const runtime::CacheKey& key, const poprt_compile_options& options) {
+  std::vector<std::string> warnings;
+  auto model = cache_->find(key, &warnings);
+  if (!model || named_option(options, kQuiet)) return model;
+  for (const std::string& warning : warnings)
+    if (std::ranges::count(warnings_.texts(), warning) == 0) log().warn("{}", warning);
+  return model;
 }
 
 std::shared_ptr<const runtime::Model> ShapeCompiler::compile_first(
@@ -143,7 +156,7 @@ std::shared_ptr<const runtime::Model> ShapeCompiler::compile_first(
   runtime::CacheKey key;
   if (cache_) {
     key = cache_key(options, model_hash_ + kOnDemandKey, source_.name);
-    if (auto model = cache_->find(key)) {
+    if (auto model = find_in_cache(key, options)) {
       from_cache = true;
       take_first(model, key.hash);
       return model;
@@ -152,7 +165,7 @@ std::shared_ptr<const runtime::Model> ShapeCompiler::compile_first(
   if (!imported_) import(options);
   auto model = run_compiler(options, true);
   knows_weights_ = true;
-  if (cache_) cache_->store(key, model->payload);
+  if (cache_) cache_->store(key, model->payload, warnings_.texts());
   take_first(model, key.hash);
   return model;
 }
@@ -174,7 +187,7 @@ std::shared_ptr<const runtime::Model> ShapeCompiler::load() {
   if (cache_) {
     model_hash_ = hash();
     const auto key = cache_key(o, model_hash_ + kOnDemandKey, source_.name);
-    if (auto model = cache_->find(key)) {
+    if (auto model = find_in_cache(key, o)) {
       if (o.progress) o.progress(1, "found in the cache", o.user_data);
       ahead_ = true;
       take_first(model, key.hash);
@@ -256,7 +269,7 @@ std::shared_ptr<const runtime::Model> ShapeCompiler::find_next(const poprt_compi
   // The executable of a file is in no cache. Its weights identify it.
   if (first_key_.empty()) first_key_ = Sha256().add(shared_->image.weights).finish();
   key = cache_key(options, model_hash_ + kOnDemandKey + first_key_, source_.name);
-  return cache_->find(key);
+  return find_in_cache(key, options);
 }
 
 // Compiles the first executable again, so that later ones share its weights.
@@ -302,7 +315,7 @@ std::shared_ptr<const runtime::Model> ShapeCompiler::compile_next(
   from_cache = model != nullptr;
   if (!model) {
     model = run_compiler(options, false);
-    if (cache_) cache_->store(key, model->payload);
+    if (cache_) cache_->store(key, model->payload, warnings_.texts());
   }
   return with_shared_weights(model);
 }

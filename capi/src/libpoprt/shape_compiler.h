@@ -95,6 +95,8 @@ class ShapeCompiler {
                                                      bool& from_cache);
   std::shared_ptr<const runtime::Model> run_compiler(const poprt_compile_options& options,
                                                      bool first);
+  std::shared_ptr<const runtime::Model> find_in_cache(const runtime::CacheKey& key,
+                                                      const poprt_compile_options& options);
   std::shared_ptr<const runtime::Model> with_shared_weights(
       const std::shared_ptr<const runtime::Model>& model) const;
   void take_first(std::shared_ptr<const runtime::Model> model, const std::string& key);
@@ -113,6 +115,7 @@ class ShapeCompiler {
 
   ForkMutex mutex_;  // guards the rest
   std::unique_ptr<Imported> imported_;
+  NotedWarnings warnings_;  // of the import and all compilations
   std::shared_ptr<const runtime::Model> first_;
   std::shared_ptr<const runtime::Model> shared_;  // has the weights that later executables use
   std::vector<Shape> first_shapes_;

@@ -153,7 +153,7 @@ void check_options(const poprt_compile_options* o, poprt_library_error* error) {
 void compile(const poprt_compile_options* o, const poprt_library_source* source, void* kept,
              const poprt_library_sink* sink, poprt_library_error* error) {
   library_guard(error, [&] {
-    const WarningFilter new_ones = capi::skip_warnings(*o, *source);
+    const WarningFilter new_ones = capi::skip_warnings(*o, *source, sink);
     const auto ir = ir_file(*o, nullptr);
     const compiler::Executable executable = compile_source(*o, *source, kept, ir.get());
     capi::report_step(*o, 0.8, "pack weights");

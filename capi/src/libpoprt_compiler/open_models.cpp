@@ -74,7 +74,7 @@ void* open_model(const poprt_compile_options* o, const poprt_library_source* sou
                  poprt_library_error* error) {
   std::unique_ptr<ImportedModel> made;
   library_guard(error, [&] {
-    const WarningFilter new_ones = skip_warnings(*o, *source);
+    const WarningFilter new_ones = skip_warnings(*o, *source, description);
     report_step(*o, 0.05, "read");  // hash() covers the part up to 0.05
     auto opened = std::make_unique<ImportedModel>();
     opened->graph = compiler::read_model(model_source(*source), o->allow_links != 0, o->strict != 0,
@@ -103,7 +103,7 @@ void compile_open_model(void* model, const poprt_compile_options* o, int first,
   library_guard(error, [&] {
     auto& opened = *static_cast<ImportedModel*>(model);
     const poprt_library_source source{};
-    const WarningFilter new_ones = skip_warnings(*o, source);
+    const WarningFilter new_ones = skip_warnings(*o, source, sink);
     compiler::DriverOptions options = make_options(*o, source);
     options.padding = paddings(*o);
     options.sized_outputs = opened.sized;

@@ -36,13 +36,17 @@ WarningFilter new_warnings(const poprt_compile_options& o, const poprt_library_s
       [](const std::string& text) { return last_conversion.warnings.insert(text).second; });
 }
 
-WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_library_source& source) {
-  if (named_option(o, kQuiet)) return WarningFilter([](const auto&) { return false; });
-  Conversion before = std::exchange(last_conversion, {});
+WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_library_source& source,
+                            const poprt_library_sink* sink) {
+  const bool quiet = named_option(o, kQuiet) != nullptr;
+  Conversion before;
+  if (!quiet) before = std::exchange(last_conversion, {});
   if (!source.path || before.path != source.path) before.warnings.clear();
-  return WarningFilter([warnings = std::move(before.warnings)](const std::string& text) {
-    return !warnings.contains(text);
-  });
+  return WarningFilter(
+      [quiet, sink, warnings = std::move(before.warnings)](const std::string& text) {
+        if (sink && sink->warn) sink->warn(sink->warn_context, text.c_str());
+        return !quiet && !warnings.contains(text);
+      });
 }
 
 }  // namespace poprt::capi

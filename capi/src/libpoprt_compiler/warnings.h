@@ -16,7 +16,9 @@ WarningFilter note_warnings(const poprt_compile_options& o, const poprt_library_
 // given, and keeps them for later calls.
 WarningFilter new_warnings(const poprt_compile_options& o, const poprt_library_source& source);
 
-// Passes the warnings of a compilation that the conversion before it has not given.
-WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_library_source& source);
+// Passes the warnings of a compilation that the conversion before it has not given. `sink` receives
+// all warnings; it may be null, and must be valid while the filter exists.
+WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_library_source& source,
+                            const poprt_library_sink* sink = nullptr);
 
 }  // namespace poprt::capi

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -28,6 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kOpaqueName = "poprt.cache";
+constexpr std::string_view kWarnings = "poprt.warnings";  // each is followed by a zero byte
 
 // The contents of the opaque blob.
 std::string note(const CacheKey& key, uint64_t sum) {
@@ -40,13 +42,20 @@ bool is_entry(const fs::path& path) {
          stem.find_first_not_of("0123456789abcdef") == stem.npos;
 }
 
-std::string read_note(const popef::Reader& reader) {
+std::string read_blob(const popef::Reader& reader, std::string_view name) {
   for (const popef::OpaqueReader& o : reader.opaqueBlobs())
-    if (o.name == kOpaqueName) {
+    if (o.name == name) {
       const popef::Payload p = o.payload();
       return {reinterpret_cast<const char*>(p.bytes.data()), p.bytes.size()};
     }
   return {};
+}
+
+std::vector<std::string> read_warnings(const popef::Reader& reader) {
+  std::vector<std::string> warnings;
+  std::istringstream text(read_blob(reader, kWarnings));
+  for (std::string warning; std::getline(text, warning, '\0');) warnings.push_back(warning);
+  return warnings;
 }
 
 std::string line_of(const std::string& text, size_t number) {
@@ -154,7 +163,8 @@ fs::path ExecutableCache::path_of(const CacheKey& key) const {
   return folder_ / (key.hash + ".popef");
 }
 
-std::shared_ptr<const Model> ExecutableCache::find(const CacheKey& key) const {
+std::shared_ptr<const Model> ExecutableCache::find(const CacheKey& key,
+                                                   std::vector<std::string>* warnings) const {
   const fs::path path = path_of(key);
   const auto file = map_own(folder_, path);
   if (!file) return nullptr;
@@ -162,7 +172,7 @@ std::shared_ptr<const Model> ExecutableCache::find(const CacheKey& key) const {
     auto reader = std::make_shared<popef::Reader>();
     reader->parseMemory(file->bytes(), file, path.string());
     const auto model = popef::ModelBuilder(reader).createModel();
-    const std::string note_text = read_note(*reader);
+    const std::string note_text = read_blob(*reader, kOpaqueName);
     if (line_of(note_text, 0) != key.hash || line_of(note_text, 1) != key.description ||
         model->executable.name != key.name) {
       log().warn("cache file '{}' was made from something else ({}), making it again",
@@ -176,6 +186,7 @@ std::shared_ptr<const Model> ExecutableCache::find(const CacheKey& key) const {
       return nullptr;
     }
     auto opened = open_payload(key.name, payload.bytes, payload.owner);
+    if (warnings) *warnings = read_warnings(*reader);
     std::error_code error;
     fs::last_write_time(path, fs::file_time_type::clock::now(), error);
     log().info("using the executable in cache file '{}'", path.string());
@@ -201,8 +212,8 @@ const program::Anchor* anchor_without_type(const program::Program& program) {
 
 }  // namespace
 
-void ExecutableCache::store(const CacheKey& key,
-                            std::span<const std::byte> payload) const noexcept {
+void ExecutableCache::store(const CacheKey& key, std::span<const std::byte> payload,
+                            const std::vector<std::string>& warnings) const noexcept {
   try {
     const program::LoadedProgram loaded = program::read_executable(payload, nullptr);
     // The user cannot act on it, so it is not a warning.
@@ -217,6 +228,10 @@ void ExecutableCache::store(const CacheKey& key,
     const std::string note_text = note(key, content_checksum(payload));
     writer.createOpaqueBlob(std::string(kOpaqueName), key.name)
         ->write(note_text.data(), note_text.size());
+    std::string text;
+    for (const std::string& warning : warnings) text.append(warning).push_back('\0');
+    if (!text.empty())
+      writer.createOpaqueBlob(std::string(kWarnings), key.name)->write(text.data(), text.size());
     writer.createExecutable(key.name)->write(payload.data(), payload.size());
     writer.close();
     log().info("wrote cache file '{}'", path_of(key).string());
@@ -242,7 +257,7 @@ std::vector<CacheEntry> ExecutableCache::list() const {
     try {
       popef::Reader reader;
       reader.parseFile(file.path().string());
-      entry.description = line_of(read_note(reader), 1);
+      entry.description = line_of(read_blob(reader, kOpaqueName), 1);
     } catch (const Error&) {
       // It is listed nevertheless, so that it can be pruned.
     }

@@ -54,12 +54,14 @@ class ExecutableCache {
   // another source than its name states is ignored with a warning in the log. Marks the entry as
   // used now. Throws permission_denied if another user may have made the entry: every user can
   // write to the folder and it is not sticky, or the file belongs to a user that is neither root
-  // nor the user of this process.
-  std::shared_ptr<const Model> find(const CacheKey& key) const;
+  // nor the user of this process. If `warnings` is not null, it becomes those of store().
+  std::shared_ptr<const Model> find(const CacheKey& key,
+                                    std::vector<std::string>* warnings = nullptr) const;
 
   // Creates the folder if it is missing. Errors are only logged as warnings, because the result of
-  // the compilation must not be lost.
-  void store(const CacheKey& key, std::span<const std::byte> payload) const noexcept;
+  // the compilation must not be lost. `warnings` are those of the compilation.
+  void store(const CacheKey& key, std::span<const std::byte> payload,
+             const std::vector<std::string>& warnings = {}) const noexcept;
 
   // The least recently used entries first; empty if the folder is missing. Throws
   // permission_denied, or invalid_argument if the folder cannot be listed for another reason.

@@ -89,6 +89,18 @@ TEST_F(Cache, FindsAndRunsAStoredModel) {
   EXPECT_EQ(cache.find(key('b')), nullptr);
 }
 
+TEST_F(Cache, KeepsTheWarningsOfTheCompilation) {
+  const ExecutableCache cache(folder);
+  const std::vector<std::string> given{"one\nwith two lines", "two"};
+  std::vector<std::string> found{"of another call"};
+  cache.store(key('a'), payload, given);
+  ASSERT_NE(cache.find(key('a'), &found), nullptr);
+  EXPECT_EQ(found, given);
+  cache.store(key('b'), payload);
+  ASSERT_NE(cache.find(key('b'), &found), nullptr);
+  EXPECT_EQ(found, std::vector<std::string>());
+}
+
 // A file that another user may have written is not run.
 TEST_F(Cache, AFolderThatEveryUserMayWriteIsRefused) {
   const ExecutableCache cache(folder);
