@@ -23,6 +23,14 @@ constexpr int kRepeatMilliseconds = 100;
 // How long after a request its client may close the sending side.
 constexpr std::chrono::milliseconds kHalfClose{100};
 
+// The data of an event: the number of the connection, and its descriptor. An event may be read
+// before its connection is removed, and handled after a new one has got the descriptor.
+uint64_t event_data(uint32_t number, int descriptor) {
+  return uint64_t{number} << 32 | static_cast<uint32_t>(descriptor);
+}
+int descriptor_of(uint64_t data) { return static_cast<int>(data & UINT32_MAX); }
+uint32_t number_of(uint64_t data) { return static_cast<uint32_t>(data >> 32); }
+
 }  // namespace
 
 ClosedClients::ClosedClients() {
@@ -30,7 +38,7 @@ ClosedClients::ClosedClients() {
   stop_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   epoll_event event = {};
   event.events = EPOLLIN;
-  event.data.fd = stop_;
+  event.data.u64 = event_data(0, stop_);
   try {
     if (epoll_ < 0 || stop_ < 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, stop_, &event) != 0)
       throw std::system_error(errno, std::generic_category());
@@ -54,10 +62,10 @@ void ClosedClients::close_descriptors() const {
 
 void ClosedClients::add(int socket) {
   const std::lock_guard lock(mutex_);
-  sockets_[socket] = {};
+  sockets_[socket] = {++added_, {}};
   epoll_event event = {};
   event.events = EPOLLRDHUP | EPOLLONESHOT;
-  event.data.fd = socket;
+  event.data.u64 = event_data(added_, socket);
   // Without memory for it, the connection ends at its time limit.
   static_cast<void>(epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &event));
 }
@@ -72,7 +80,7 @@ void ClosedClients::remove(int socket) {
 void ClosedClients::cancel_if_closed(int socket, std::shared_ptr<Cancellation> request) {
   Request next = {std::move(request), std::chrono::steady_clock::now()};
   const std::lock_guard lock(mutex_);
-  std::swap(sockets_.at(socket), next);
+  std::swap(sockets_.at(socket).last, next);
 }
 
 size_t ClosedClients::size() const {
@@ -88,14 +96,16 @@ void ClosedClients::run() {
     {
       const std::lock_guard lock(mutex_);
       for (int i = 0; i < count; i++) {
-        if (events[i].data.fd == stop_) return;
-        const auto found = sockets_.find(events[i].data.fd);
-        if (found == sockets_.end()) continue;
+        if (descriptor_of(events[i].data.u64) == stop_) return;
+        const auto found = sockets_.find(descriptor_of(events[i].data.u64));
+        if (found == sockets_.end() || found->second.number != number_of(events[i].data.u64))
+          continue;
         closed_.insert(found->first);
-        const auto age = std::chrono::steady_clock::now() - found->second.begin;
+        Request& request = found->second.last;
+        const auto age = std::chrono::steady_clock::now() - request.begin;
         const bool failed = (events[i].events & (EPOLLHUP | EPOLLERR)) != 0;
-        if (found->second.cancellation && (failed || age >= kHalfClose))
-          given_up.push_back(std::move(found->second.cancellation));
+        if (request.cancellation && (failed || age >= kHalfClose))
+          given_up.push_back(std::move(request.cancellation));
       }
       // This wakes those who wait for the socket. Data that has arrived before can still be read.
       for (const int socket : closed_) shutdown(socket, SHUT_RD);

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -41,13 +42,18 @@ class ClosedClients {
     std::shared_ptr<Cancellation> cancellation;  // or null
     std::chrono::steady_clock::time_point begin;
   };
+  struct Connection {
+    uint32_t number;  // another one has another number, even if it has the same descriptor
+    Request last;
+  };
   void run();
   void close_descriptors() const;
 
   int epoll_ = -1, stop_ = -1;
   mutable std::mutex mutex_;
-  std::map<int, Request> sockets_;  // guarded by mutex_
+  std::map<int, Connection> sockets_;  // guarded by mutex_
   std::set<int> closed_;  // those of sockets_ whose clients have closed them; guarded by mutex_
+  uint32_t added_ = 0;    // guarded by mutex_
   std::thread thread_;
 };
 
