@@ -313,8 +313,14 @@ func (r *Runner) WarmUpShapes(sets ...map[string][]int64) error {
 	return nil
 }
 
-// Close releases the device when the submitted runs are complete.
-func (r *Runner) Close() error { return r.h.Close() }
+// Close releases the device when the submitted runs are complete, also those that wait for others to fill their batch.
+func (r *Runner) Close() error {
+	if raw, err := r.h.acquire(); err == nil {
+		raw.Drain()
+		r.h.release()
+	}
+	return r.h.Close()
+}
 
 // String describes the model.
 func (r *Runner) String() string { return "runner: " + described(r.inputs, r.outputs) }
@@ -372,6 +378,10 @@ func (r *Runner) OpenDimensions() (string, error) {
 // Stop ends the runner. Waiting requests are cancelled, and the request on the device ends early with cancelled. Later
 // requests fail with cancelled. Since 0.1.
 func (r *Runner) Stop() error { return callVoidOf(r.h, native.RawRunner.Stop) }
+
+// Drain lets incomplete batches run at once from now on: requests do not wait for others that would fill their batch.
+// Nothing changes for a runner that packs sequences, whose requests wait at most its timeout. Since 1.0.
+func (r *Runner) Drain() error { return callVoidOf(r.h, native.RawRunner.Drain) }
 
 // </functions:runner>
 

@@ -729,6 +729,7 @@ struct raw_counters {
     return text;
   }
   void stop() { poprt_runner_stop($self); }
+  void drain() { poprt_runner_drain($self); }
   // </functions:runner>
   // Returns the counters of one replica, or for -1 those of all replicas together.
   raw_counters* counters(int64_t replica, poprt_result* error) {

@@ -542,6 +542,14 @@ namespace Poprt
         {
             raw.stop();
         }
+
+        /// <summary>Lets incomplete batches run at once from now on: requests do not wait for others that would fill
+        /// their batch. Nothing changes for a runner that packs sequences, whose requests wait at most its timeout.
+        /// Since 1.0.</summary>
+        public void Drain()
+        {
+            raw.drain();
+        }
         // </functions:runner>
 
         /// <summary>Compiles a shape of a model whose shapes are compiled on demand, and waits until it is ready.
@@ -578,10 +586,18 @@ namespace Poprt
             using (RawCounters counters = raw.counters(replica)) return new RunnerCounters(counters);
         }
 
-        /// <summary>Frees the runner without blocking. Submitted runs are completed first; then the device is free. A
-        /// second call has no effect.</summary>
+        /// <summary>Frees the runner without blocking. Submitted runs are completed first, also those that wait for others
+        /// to fill their batch; then the device is free. A second call has no effect.</summary>
         public void Dispose()
         {
+            try
+            {
+                raw.drain();
+            }
+            catch (ObjectDisposedException)
+            {
+                return;
+            }
             raw.Dispose();
         }
 

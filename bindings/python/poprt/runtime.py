@@ -374,12 +374,19 @@ class BaseRunner:
         """Ends the runner. Waiting requests are cancelled, and the request on the device ends early with cancelled.
         Later requests fail with cancelled. Since 0.1."""
         self._open().stop()
+
+    def drain(self) -> None:
+        """Lets incomplete batches run at once from now on: requests do not wait for others that would fill their batch.
+        Nothing changes for a runner that packs sequences, whose requests wait at most its timeout. Since 1.0."""
+        self._open().drain()
     # </functions:runner>
 
     def close(self) -> None:
-        """Returns the device when no request is in flight. Requests in flight are completed, and running calls
-        continue."""
-        self._raw = None
+        """Returns the device when no request is in flight. Requests in flight are completed, also those that wait for
+        others to fill their batch, and running calls continue."""
+        raw, self._raw = self._raw, None
+        if raw is not None:
+            raw.drain()
 
     def _open(self) -> _raw.RawRunner:
         raw = self._raw

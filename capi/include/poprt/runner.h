@@ -432,6 +432,11 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_open_dimensions(const poprt_r
  * The call returns when no request is left. It may be called twice, and from any thread but that of
  * a callback. Since 0.1. */
 POPRT_API void poprt_runner_stop(poprt_runner* runner);
+/* Lets incomplete batches run at once from now on: requests do not wait for others that would fill
+ * their batch. Nothing changes for a runner that packs sequences, whose requests wait at most its
+ * timeout. Call it before the last requests if `timeout_ns` has no limit. Thread-safe; also in
+ * callbacks. Since 1.0. */
+POPRT_API void poprt_runner_drain(poprt_runner* runner);
 /* </functions:runner> */
 
 /* Null is allowed. Requests that have not begun fail with cancelled, and the running ones are

@@ -580,6 +580,10 @@ class HandleRunner : public BaseRunner {
   // Ends the runner. Waiting requests are cancelled, and the request on the device ends early with
   // cancelled. Later requests fail with cancelled. Since 0.1.
   void stop() { poprt_runner_stop(handle_.get()); }
+  // Lets incomplete batches run at once from now on: requests do not wait for others that would
+  // fill their batch. Nothing changes for a runner that packs sequences, whose requests wait at
+  // most its timeout. Since 1.0.
+  void drain() { poprt_runner_drain(handle_.get()); }
   // </functions:runner>
   // warmUp() with the shapes of the inputs by name. Since 1.0.
   void warmUp(const std::map<std::string, std::vector<int64_t>>& shapes) {

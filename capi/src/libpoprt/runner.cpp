@@ -454,6 +454,10 @@ void poprt_runner_stop(poprt_runner* runner) {
   if (runner) runner->runner->stop();
 }
 
+void poprt_runner_drain(poprt_runner* runner) {
+  if (runner) runner->runner->drain();
+}
+
 poprt_error* poprt_runner_profile(poprt_runner* runner, poprt_string** out_json) {
   return capi::guard([&] {
     auto* const model = capi::required(runner, "runner").model;

@@ -248,7 +248,7 @@ Replica::Formed Replica::form_batch(Step& step) noexcept {
       continue;
     }
     open_rows_.store(open_sum_, std::memory_order_seq_cst);
-    if (dispatches_now()) {
+    if (drains_.load(std::memory_order_acquire) || dispatches_now()) {
       if (flush(step, false)) return finish();
       continue;
     }

@@ -49,6 +49,7 @@ class ModelFusionRunner final : public BaseRunner {
                            std::span<const OutputBinding> outputs, RequestCallback callback = {},
                            const RequestOptions& options = {}) override;
   void stop() noexcept override { runner_.stop(); }
+  void drain() noexcept override { runner_.drain(); }
   RunnerStatistics statistics() const override { return runner_.statistics(); }
   RunnerStatistics statistics(size_t replica) const override { return runner_.statistics(replica); }
   size_t replicas() const override { return runner_.replicas(); }

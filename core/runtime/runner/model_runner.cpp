@@ -188,6 +188,10 @@ void ModelRunner::stop() noexcept {
   for (const auto& r : state_->replicas) r->stop(waits);
 }
 
+void ModelRunner::drain() noexcept {
+  for (const auto& r : state_->replicas) r->drain_batches();
+}
+
 RunnerStatistics ModelRunner::statistics() const {
   RunnerStatistics sum;
   for (const auto& r : state_->replicas) sum += r->statistics();

@@ -77,6 +77,7 @@ class ModelRunner : public BaseRunner {
   // with cancelled. Returns when the devices are idle and every request is done. In a callback it
   // does not wait: it could wait for itself, or for a callback of another replica that also waits.
   void stop() noexcept override;
+  void drain() noexcept override;
 
   // Whether the calling thread is one of the runner, which is so in the callback of a request that
   // it has run. Waiting for a request there may never end.

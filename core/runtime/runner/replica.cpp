@@ -421,6 +421,11 @@ void Replica::stop(bool waits) noexcept {
   if (waits) wait_for_end();
 }
 
+void Replica::drain_batches() noexcept {
+  drains_.store(true, std::memory_order_release);
+  queue_.pool().wake();
+}
+
 void Replica::wait_for_end() noexcept {
   if (on_thread()) return;
   // A forked child has no threads.

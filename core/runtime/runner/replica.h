@@ -57,6 +57,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   // Like refuse_requests(), and also ends computations. If it waits, it returns when no request is
   // left and the devices are idle. On a thread of the replica (in a callback) it never waits.
   void stop(bool waits) noexcept;
+  // From now on, an incomplete batch runs at once.
+  void drain_batches() noexcept;
   // Used by the destructor of the runner: like stop(), but finishes computations. Then releases the
   // devices.
   void close() noexcept;
@@ -217,6 +219,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   Failure failure_;
   std::atomic<bool> broken_{false};      // whether the replica has failed permanently
   std::atomic<uint64_t> fail_until_{0};  // the last request that waited when a device failed
+  std::atomic<bool> drains_{false};      // incomplete batches run at once
   std::atomic<bool> ended_{false};  // no new requests are accepted, and no submission is running
   std::atomic<bool> closed_{false};
 

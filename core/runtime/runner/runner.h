@@ -85,6 +85,10 @@ class BaseRunner {
   // Fails waiting and running requests and later calls with cancelled. Returns when no request is
   // left, but in a callback without waiting.
   virtual void stop() noexcept = 0;
+  // From now on, requests do not wait for others that would fill their batch: an incomplete batch
+  // runs at once. Thread-safe. It has no effect on a PackRunner, whose requests wait at most its
+  // timeout, and on a LightRunner, which forms no batches.
+  virtual void drain() noexcept {}
 
   // The statistics of all replicas, and of one replica. replicas() is 0 if the runner has no
   // separate statistics for them. Throws not_found (an unknown replica) and unimplemented (no

@@ -202,7 +202,7 @@ struct ShapeRunner::State : std::enable_shared_from_this<State> {
   std::vector<std::pair<std::unique_ptr<Waiting>, Failure>> late;
   ShapesStatistics totals;
   RunnerStatistics removed_requests;  // of shapes that were removed
-  bool stopped = false, ended = false, finished = true;
+  bool stopped = false, drains = false, ended = false, finished = true;
   bool dropping = false;           // whether the thread destroys runners of removed shapes
   bool making = false;             // whether the thread compiles a shape
   pid_t process = this_process();  // the owner of the thread and of shapes that are not ready
@@ -458,6 +458,7 @@ void ShapeRunner::State::compile_next(std::unique_lock<ForkMutex>& lock) {
     totals.failed++;
     std::erase(shapes, shape);
   } else {
+    if (drains) shape->runner->drain();
     (shape->from_cache ? totals.from_cache : totals.compiled)++;
   }
   auto waiting = std::exchange(shape->waiting, {});
@@ -842,6 +843,17 @@ void ShapeRunner::stop() noexcept {
   }
   for (const ShapePtr& shape : shapes)
     if (shape->is_ready()) shape->runner->stop();
+}
+
+void ShapeRunner::drain() noexcept {
+  State& s = *state_;
+  const std::lock_guard lock(s.mutex);
+  if (!s.take_over()) return;
+  s.drains = true;
+  if (s.ahead) s.ahead->runner->drain();
+  for (const auto* list : {&s.shapes, &s.removed})
+    for (const ShapePtr& shape : *list)
+      if (shape->is_ready()) shape->runner->drain();
 }
 
 RunnerStatistics ShapeRunner::statistics() const {

@@ -118,6 +118,7 @@ class ShapeRunner final : public BaseRunner {
   void warm_up(const std::map<std::string, Shape>& inputs);
 
   void stop() noexcept override;
+  void drain() noexcept override;
   RunnerStatistics statistics() const override;
   RunnerStatistics statistics(size_t replica) const override;
   size_t replicas() const override;

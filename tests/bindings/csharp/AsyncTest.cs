@@ -24,6 +24,35 @@ public sealed class AsyncTest
         }
     }
 
+    /// <summary>A runner whose incomplete batches wait without limit.</summary>
+    private static ModelRunner PatientRunner()
+    {
+        using (Executable executable = Affine(4))
+            return new ModelRunner(executable, new RuntimeConfig { Threads = 1, BatchingDim = 0, Timeout = TimeSpan.FromMilliseconds(-1) });
+    }
+
+    [Test]
+    public void Scenario132ARunnerIsClosedWhileABatchWaits()
+    {
+        float[] x = { 1, 2, 3, 4 };
+        float[] expected = { 3, 5, 7, 9 };
+        float[] first = new float[4], second = new float[4];
+        ModelRunner runner = PatientRunner();
+        Task submitted = runner.ExecuteAsync(runner.CreateBindings().Input("x", x).Output("y", first));
+        Task blocked = Task.Run(() => runner.Execute(x, second));
+        while (runner.Counters().Submitted < 2) Thread.Sleep(1);
+        Assert.That(submitted.IsCompleted || blocked.IsCompleted, Is.False);
+        runner.Dispose();
+        Assert.That(submitted.Wait(60000) && blocked.Wait(60000));
+        Assert.That(first, Is.EqualTo(expected));
+        Assert.That(second, Is.EqualTo(expected));
+        using (ModelRunner drained = PatientRunner())
+        {
+            drained.Drain();
+            Assert.That(Task.Run(() => drained.Execute(x, second)).Wait(60000));
+        }
+    }
+
     [Test]
     public void Scenario18Callback()
     {

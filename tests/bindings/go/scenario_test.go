@@ -434,6 +434,31 @@ func TestScenario05Asynchronous(t *testing.T) {
 	}
 }
 
+func TestScenario132ARunnerIsClosedWhileABatchWaits(t *testing.T) {
+	patient := func() *poprt.Runner { // whose incomplete batches wait without limit
+		e := compile(t, "affine.onnx", map[string][]int64{"x": {4, 4}})
+		return must(poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1, UseBatchingDim: true, Timeout: -1}))
+	}
+	r := patient()
+	x, y, z := iota8(0)[:4], make([]float32, 4), make([]float32, 4)
+	done, blocked := make(chan *poprt.Call, 1), make(chan error, 1)
+	r.Go(in(x), out(y), done)
+	go func() { blocked <- r.Execute(in(x), out(z)) }()
+	for must(r.Counters()).Submitted < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	equal(t, len(done)+len(blocked), 0)
+	ok(t, r.Close())
+	ok(t, (<-done).Error)
+	ok(t, <-blocked)
+	twicePlusOne(t, x, y)
+	twicePlusOne(t, x, z)
+	drained := patient()
+	defer drained.Close()
+	ok(t, drained.Drain())
+	ok(t, drained.Execute(in(x), out(y)))
+}
+
 func TestScenario06Unicode(t *testing.T) {
 	e := compile(t, "unicode.onnx", map[string][]int64{"størrelse": {2, 4}})
 	path := filepath.Join(t.TempDir(), "størrelse 🚀.popef")

@@ -1,3 +1,4 @@
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -7,10 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -25,8 +29,10 @@ import org.poprt.Bindings;
 import org.poprt.Compiler;
 import org.poprt.CompilerOptions;
 import org.poprt.ErrorCode;
+import org.poprt.Executable;
 import org.poprt.ModelRunner;
 import org.poprt.PoprtException;
+import org.poprt.RuntimeConfig;
 
 /** Asynchronous runs: callbacks, cancellation, limits. Scenarios of tests/bindings/README.md, then features of Java only. */
 class AsyncTest extends Scenarios {
@@ -41,6 +47,43 @@ class AsyncTest extends Scenarios {
       }
       CompletableFuture.allOf(futures.toArray(new CompletableFuture<?>[0])).join();
       clients.forEach(Client::check);
+    }
+  }
+
+  /** A runner whose incomplete batches wait without limit. */
+  private static ModelRunner patientRunner() {
+    try (Executable executable = affine(4)) {
+      return new ModelRunner(
+          executable, new RuntimeConfig().threads(1).batchingDim(0).timeout(Duration.ofNanos(-1)));
+    }
+  }
+
+  private static FloatBuffer floats(int count) {
+    return ByteBuffer.allocateDirect(4 * count).order(ByteOrder.nativeOrder()).asFloatBuffer();
+  }
+
+  @Test
+  void scenario_132_a_runner_is_closed_while_a_batch_waits() throws Exception {
+    ModelRunner runner = patientRunner();
+    FloatBuffer x = floats(4).put(0, new float[] {1, 2, 3, 4});
+    List<FloatBuffer> outputs = List.of(floats(4), floats(4), floats(4));
+    CompletableFuture<Void> submitted =
+        runner.executeAsync(runner.bindings().input("x", x).output("y", outputs.get(0)));
+    CompletableFuture<Void> blocked =
+        CompletableFuture.runAsync(() -> runner.execute(Map.of("x", x), Map.of("y", outputs.get(1))));
+    while (runner.counters().submitted() < 2) Thread.sleep(1);
+    assertFalse(submitted.isDone() || blocked.isDone());
+    runner.close();
+    submitted.get(60, TimeUnit.SECONDS);
+    blocked.get(60, TimeUnit.SECONDS);
+    try (ModelRunner drained = patientRunner()) {
+      drained.drain();
+      drained.executeAsync(drained.bindings().input("x", x).output("y", outputs.get(2))).get(60, TimeUnit.SECONDS);
+    }
+    for (FloatBuffer y : outputs) {
+      float[] found = new float[4];
+      y.get(0, found);
+      assertArrayEquals(new float[] {3, 5, 7, 9}, found);
     }
   }
 

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import threading
+import time
 import unittest
 import weakref
 from concurrent import futures
@@ -32,6 +33,36 @@ class DynamicBatch(unittest.TestCase):
             y = np.empty_like(x)
             runner.execute({"x": x}, {"y": y})
             np.testing.assert_array_equal(y, 2 * x + 1)
+
+    def test_scenario_132_a_runner_is_closed_while_a_batch_waits(self):
+        def patient():  # incomplete batches wait without limit
+            return Runner(affine(4), RuntimeConfig(batching_dim=0, timeout_ns=0, threads=1))
+
+        x = np.arange(4, dtype=np.float32).reshape(1, 4)
+        first, second, failures = np.empty_like(x), np.empty_like(x), []
+
+        def run():
+            try:
+                runner.execute({"x": x}, {"y": second})
+            except Exception as e:
+                failures.append(e)
+
+        runner = patient()
+        future = runner.execute_async({"x": x}, {"y": first})
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        while runner.statistics()["submitted"] < 2:
+            time.sleep(0.001)
+        self.assertFalse(future.done())
+        runner.close()
+        future.result(timeout=60)
+        thread.join(60)
+        self.assertEqual((thread.is_alive(), failures), (False, []))
+        np.testing.assert_array_equal(first, 2 * x + 1)
+        np.testing.assert_array_equal(second, 2 * x + 1)
+        with patient() as drained:
+            drained.drain()
+            drained.execute_async({"x": x}, {"y": first}).result(timeout=60)
 
     def test_whole_batches_without_it(self):
         runner = Runner(affine(2), RuntimeConfig(threads=1))

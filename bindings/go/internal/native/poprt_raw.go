@@ -608,6 +608,7 @@ extern uintptr_t _wrap_RawRunner_profile_native(uintptr_t arg1, swig_voidp arg2)
 extern uintptr_t _wrap_RawRunner_warm_up_native(uintptr_t arg1, swig_type_134 arg2);
 extern uintptr_t _wrap_RawRunner_open_dimensions_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_RawRunner_stop_native(uintptr_t arg1);
+extern void _wrap_RawRunner_drain_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawRunner_counters_native(uintptr_t arg1, swig_type_135 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_create_fusion_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_create_light_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
@@ -2596,6 +2597,11 @@ func (arg1 SwigcptrRawRunner) Stop() {
 	C._wrap_RawRunner_stop_native(C.uintptr_t(_swig_i_0))
 }
 
+func (arg1 SwigcptrRawRunner) Drain() {
+	_swig_i_0 := arg1
+	C._wrap_RawRunner_drain_native(C.uintptr_t(_swig_i_0))
+}
+
 func (arg1 SwigcptrRawRunner) Counters(arg2 int64, arg3 *uintptr) (_swig_ret RawCounters) {
 	var swig_r RawCounters
 	_swig_i_0 := arg1
@@ -2715,6 +2721,7 @@ type RawRunner interface {
 	Warm_up(arg2 string) (_swig_ret uintptr)
 	Open_dimensions(arg2 *uintptr) (_swig_ret uintptr)
 	Stop()
+	Drain()
 	Counters(arg2 int64, arg3 *uintptr) (_swig_ret RawCounters)
 	Light_reload() (_swig_ret uintptr)
 	Light_set_input(arg2 string, arg3 int64, arg4 int64) (_swig_ret uintptr)

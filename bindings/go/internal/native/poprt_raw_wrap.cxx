@@ -705,6 +705,7 @@ SWIGINTERN poprt_text raw_runner_open_dimensions(raw_runner *self,poprt_result *
     return text;
   }
 SWIGINTERN void raw_runner_stop(raw_runner *self){ poprt_runner_stop(self); }
+SWIGINTERN void raw_runner_drain(raw_runner *self){ poprt_runner_drain(self); }
 SWIGINTERN raw_counters *raw_runner_counters(raw_runner *self,int64_t replica,poprt_result *error){
     auto* made = new raw_counters;
     *error = poprt_runner_get_counters(self, replica, made);
@@ -4993,6 +4994,24 @@ void _wrap_RawRunner_stop_native(raw_runner *_swig_go_0) {
   {
     try {
       raw_runner_stop(arg1);
+    } catch (const std::bad_alloc&) {
+      _swig_gopanic("poprt: out of memory");
+    } catch (const std::exception& e) {
+      _swig_gopanic(e.what());
+    }
+  }
+  
+}
+
+
+void _wrap_RawRunner_drain_native(raw_runner *_swig_go_0) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  
+  {
+    try {
+      raw_runner_drain(arg1);
     } catch (const std::bad_alloc&) {
       _swig_gopanic("poprt: out of memory");
     } catch (const std::exception& e) {

@@ -342,6 +342,17 @@ TEST(Timeouts, ZeroWaitsForEver) {
   EXPECT_TRUE(a->wait(60s) && b->wait(60s));
 }
 
+TEST(Timeouts, ADrainedRunnerPadsAtOnce) {
+  Timed t([](RunnerConfig& c) { c.timeout = 0ns; });
+  const RequestPtr a = t.submit(3, false);
+  EXPECT_EQ(t.clock.waiting(), 0);
+  EXPECT_FALSE(a->done());
+  t.runner->drain();
+  EXPECT_TRUE(a->wait(60s));
+  EXPECT_TRUE(t.submit(1, false)->wait(60s)) << "later requests";
+  EXPECT_EQ(t.runner->statistics().padded_rows, 4u);
+}
+
 TEST(Timeouts, BatchSizeTimeoutCountsFromTheFirstRow) {
   for (const bool enabled : {true, false}) {
     Timed t([&](RunnerConfig& c) {

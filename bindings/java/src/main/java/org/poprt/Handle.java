@@ -84,6 +84,16 @@ final class Handle<T> {
     cleanable.clean();
   }
 
+  /**
+   * Closes the object after the action, which makes running calls end. Has no effect if it is
+   * closed.
+   */
+  void close(Consumer<T> action) {
+    if (state.getAndIncrement() < CLOSED) action.accept(raw);
+    release();
+    close();
+  }
+
   private void shut() {
     // Counts as a call, so that the native object exists while it is interrupted.
     if (state.getAndAdd(CLOSED + 1) != 0 && interrupt != null) interrupt.accept(raw);

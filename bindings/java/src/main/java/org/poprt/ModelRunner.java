@@ -502,6 +502,19 @@ public class ModelRunner implements AutoCloseable {
       use.raw().stop();
     }
   }
+
+  /**
+   * Lets incomplete batches run at once from now on: requests do not wait for others that would
+   * fill their batch. Nothing changes for a runner that packs sequences, whose requests wait at
+   * most its timeout.
+   *
+   * @since 1.0
+   */
+  public void drain() {
+    try (Use<RawRunner> use = use()) {
+      use.raw().drain();
+    }
+  }
   // </functions:runner>
 
   /**
@@ -565,12 +578,12 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Frees the runner without blocking. Submitted runs are completed first; then the device is free.
-   * A second call has no effect.
+   * Frees the runner without blocking. Submitted runs are completed first, also those that wait for
+   * others to fill their batch; then the device is free. A second call has no effect.
    */
   @Override
   public void close() {
-    handle.close();
+    handle.close(RawRunner::drain);
   }
 
   /** A description of the model. */
