@@ -57,6 +57,9 @@ struct Options {
   // Outputs NAME:shape (compiler/flow/specialize.h) that are added even if the shapes of the inputs
   // determine the size of output NAME.
   std::set<std::string> sized_outputs;
+  // If set, receives the axes of each output NAME along which its size is computed by an output
+  // NAME:shape.
+  std::map<std::string, std::set<size_t>>* sized_axes = nullptr;
   // Whether an index outside its tensor selects zeros, or has no effect, instead of being a failure
   // of the run.
   bool zero_out_of_range = false;

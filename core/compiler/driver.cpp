@@ -13,6 +13,7 @@
 #include "compiler/batch_rows.h"
 #include "compiler/bucket_padding.h"
 #include "compiler/custom_notes.h"
+#include "compiler/flow/specialize.h"
 #include "compiler/fuse_graphs.h"
 #include "compiler/kept_model.h"
 #include "compiler/narrow_storage.h"
@@ -223,20 +224,33 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
   }
   warn_of_exact_sizes(plan);
   Options own = options;
-  std::vector<Executable> parts;
-  for (size_t i = 0; i < sets.size(); i++) {
+  std::map<std::string, std::set<size_t>> sized_axes;
+  own.sized_axes = &sized_axes;
+  const auto compiled = [&](size_t i) {
     const auto copy = graph.clone();
     add_real_places(*copy, i, plan, own);
     own.input_shape = sets[i];
     const std::string name = fmt::format("shape {} of {}", i + 1, sets.size());
     try {
-      parts.push_back(compile_part(options, own, *copy, {i, sets.size(), name}));
+      return compile_part(options, own, *copy, {i, sets.size(), name});
     } catch (Error& e) {
       e.add_context(name);
       throw;
     }
-  }
+  };
+  std::vector<Executable> parts;
+  for (size_t i = 0; i < sets.size(); i++) parts.push_back(compiled(i));
   if (options.passes_only) return {};
+  // An end of 100 leaves a sequence of up to 64 whole, but cuts one of up to 128, so that only one
+  // of the parts computes the size of its result. Then all parts do.
+  for (const auto& [output, axes] : sized_axes)
+    own.sized_outputs.insert(output + std::string(kShapeSuffix));
+  for (size_t i = 0; i < sets.size(); i++)
+    if (std::ranges::any_of(own.sized_outputs, [&](const std::string& name) {
+          return std::ranges::count(parts[i].program.outputs, name, &program::Anchor::name) == 0;
+        }))
+      parts[i] = compiled(i);
+  own.sized_axes = nullptr;
   if (no_plan) std::rethrow_exception(no_plan);  // without a plan, padding could affect results
   own.plain = own.passes.empty() && own.requested.empty();
   own.after_pass = nullptr;
@@ -264,7 +278,7 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
   }
   std::vector<std::string> exact;
   for (const VaryingDimension& d : plan.exact) exact.push_back(d.name);
-  return link_shapes(parts, symbols, padding, output_shapes, exact);
+  return link_shapes(parts, symbols, padding, output_shapes, exact, sized_axes);
 }
 
 // Refuses options for shapes, which a generator determines, and options that it does not support.

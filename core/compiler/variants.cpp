@@ -78,8 +78,9 @@ using program::Anchor;
 // Finds the size that each dimension of an anchor follows.
 class Dimensions {
  public:
-  Dimensions(const std::vector<Executable>& parts, const Symbols& symbols)
-      : parts_(parts), symbols_(symbols) {}
+  Dimensions(const std::vector<Executable>& parts, const Symbols& symbols,
+             const OutputShapes& output_shapes, const std::vector<std::string>& exact)
+      : parts_(parts), symbols_(symbols), output_shapes_(output_shapes), exact_(exact) {}
 
   Json names() const {
     Json list = Json::array();
@@ -111,35 +112,30 @@ class Dimensions {
 
   // If there are several sizes: computes for each one the output shapes at which only this size is
   // that of the largest shape, and all other sizes are those of the smallest shape.
-  void probe(const OutputShapes& output_shapes) {
+  void probe() {
     if (sizes_.size() < 2) return;
     for (const Size& varies : sizes_) {
-      Probe p;
+      std::vector<int64_t> sizes;
       for (const Size& s : sizes_)
-        p.sizes.push_back(&s == &varies ? s.of_parts.back() : s.of_parts.front());
-      std::map<std::string, Shape> inputs;
-      for (size_t a = 0; a < inputs_.size(); a++) {
-        const Anchor& anchor = parts_[0].program.inputs[a];
-        if (anchor.data != program::kNoData) continue;
-        Shape& shape = inputs[anchor.name] = anchor.shape;
-        for (size_t d = 0; d < shape.size(); d++)
-          if (!inputs_[a][d].empty()) shape[d] = p.sizes[number(inputs_[a][d])];
-      }
-      try {
-        p.outputs = output_shapes(inputs);
-        probes_.push_back(std::move(p));
-      } catch (const Error&) {  // the model cannot have these shapes, so no request has them
-      }
+        sizes.push_back(&s == &varies ? s.of_parts.back() : s.of_parts.front());
+      add_probe(std::move(sizes), probes_);
     }
   }
 
-  Json of_output(size_t anchor) const {
+  Json of_output(size_t anchor, const std::set<size_t>* sized_axes) {
     Json dims = Json::array();
     const Anchor& first = parts_[0].program.outputs[anchor];
     for (size_t d = 0; d < first.shape.size(); d++) {
       const Sizes sizes = sizes_of(anchor, d, &program::Program::outputs);
-      const std::optional<Json> found =
+      std::optional<Json> found =
           follows(first.name, d, sizes, symbol(symbols_.outputs, first.name, d));
+      // A fraction of a size, rounded up, may be right at some sizes and wrong at others.
+      if (sized_axes && sized_axes->contains(d) &&
+          !(found && (!found->is_object() || (*found)["over"] == 1) &&
+            agrees(*found, first.name, d, sizes[0], between()))) {
+        found.reset();
+        if (masks_decide(first.name, d, sizes.back())) found = Json();
+      }
       if (!found)
         fail(ErrorCode::unimplemented,
              "output '{}': dimension {} is {} at the shapes of the model and follows no size of an "
@@ -153,6 +149,11 @@ class Dimensions {
 
  private:
   using Sizes = std::vector<int64_t>;  // one per part
+
+  struct Probe {
+    std::vector<int64_t> sizes;  // in the order of sizes_
+    std::map<std::string, Shape> outputs;
+  };
 
   // A size that varies between the parts.
   struct Size {
@@ -194,13 +195,64 @@ class Dimensions {
     for (const Size& s : sizes_)
       if (const Json scaled = scale(sizes, s); !scaled.is_null()) candidates.push_back(scaled);
     for (const Json& candidate : candidates)
-      if (std::ranges::all_of(probes_, [&](const Probe& p) {
-            const auto found = p.outputs.find(output);
-            return found == p.outputs.end() || d >= found->second.size() ||
-                   found->second[d] == size_at(candidate, p.sizes, sizes[0]);
-          }))
-        return candidate;
+      if (agrees(candidate, output, d, sizes[0], probes_)) return candidate;
     return std::nullopt;
+  }
+
+  bool agrees(const Json& candidate, const std::string& output, size_t d, int64_t fixed,
+              const std::vector<Probe>& probes) const {
+    return std::ranges::all_of(probes, [&](const Probe& p) {
+      const auto found = p.outputs.find(output);
+      return found == p.outputs.end() || d >= found->second.size() ||
+             found->second[d] == size_at(candidate, p.sizes, fixed);
+    });
+  }
+
+  // Adds the output shapes at these sizes, unless the model cannot have them: then no request has.
+  void add_probe(std::vector<int64_t> sizes, std::vector<Probe>& to) const {
+    std::map<std::string, Shape> inputs;
+    for (size_t a = 0; a < inputs_.size(); a++) {
+      const Anchor& anchor = parts_[0].program.inputs[a];
+      if (anchor.data != program::kNoData) continue;
+      Shape& shape = inputs[anchor.name] = anchor.shape;
+      for (size_t d = 0; d < shape.size(); d++)
+        if (!inputs_[a][d].empty()) shape[d] = sizes[number(inputs_[a][d])];
+    }
+    try {
+      to.push_back({std::move(sizes), output_shapes_(inputs)});
+    } catch (const Error&) {
+    }
+  }
+
+  // The output shapes at sizes between those of the parts and below them.
+  const std::vector<Probe>& between() {
+    for (size_t i = between_.empty() ? 0 : sizes_.size(); i < sizes_.size(); i++) {
+      const int64_t least = sizes_[i].of_parts.front(), most = sizes_[i].of_parts.back();
+      std::vector<int64_t> sizes;
+      for (const Size& s : sizes_) sizes.push_back(s.of_parts.back());
+      for (const int64_t size : std::set{int64_t{1}, int64_t{2}, least - 1, least + 1,
+                                         (least + most) / 2, (least + most) / 2 + 1, most - 1}) {
+        sizes[i] = size;
+        if (size > 0 && size < most) add_probe(sizes, between_);
+      }
+    }
+    return between_;
+  }
+
+  // Whether the program knows all that changes the size of the dimension: sizes with a mask, and
+  // sizes that are exact. It does not know how many places of other sizes are padding.
+  bool masks_decide(const std::string& output, size_t d, int64_t largest) {
+    return std::ranges::all_of(between(), [&](const Probe& p) {
+      for (size_t i = 0; i < sizes_.size(); i++) {
+        const bool known = std::ranges::count(exact_, sizes_[i].name) != 0 ||
+                           std::ranges::count(parts_[0].program.inputs,
+                                              std::string(program::kRealPlaces) + sizes_[i].name,
+                                              &Anchor::name) != 0;
+        if (p.sizes[i] != sizes_[i].of_parts.back() && known) return true;
+      }
+      const auto found = p.outputs.find(output);
+      return found == p.outputs.end() || d >= found->second.size() || found->second[d] == largest;
+    });
   }
 
   int64_t size_at(const Json& follows, const std::vector<int64_t>& sizes, int64_t fixed) const {
@@ -236,13 +288,11 @@ class Dimensions {
 
   const std::vector<Executable>& parts_;
   const Symbols& symbols_;
-  struct Probe {
-    std::vector<int64_t> sizes;  // in the order of sizes_
-    std::map<std::string, Shape> outputs;
-  };
+  const OutputShapes& output_shapes_;
+  const std::vector<std::string>& exact_;
   std::vector<Size> sizes_;
   std::vector<std::vector<std::string>> inputs_;  // names of sizes by input and dimension, or ""
-  std::vector<Probe> probes_;
+  std::vector<Probe> probes_, between_;
 };
 
 Json shapes_of(const std::vector<Anchor>& anchors) {
@@ -255,16 +305,20 @@ Json shapes_of(const std::vector<Anchor>& anchors) {
 
 Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symbols,
                        const std::map<std::string, Padding>& padding,
-                       const OutputShapes& output_shapes, const std::vector<std::string>& exact) {
+                       const OutputShapes& output_shapes, const std::vector<std::string>& exact,
+                       const std::map<std::string, std::set<size_t>>& sized_axes) {
   Executable e = finish(program::link_buckets(variants_of(parts)));
   const program::Program& first = parts[0].program;
-  Dimensions dimensions(parts, symbols);
+  Dimensions dimensions(parts, symbols, output_shapes, exact);
   Json inputs = Json::object(), outputs = Json::object(), buckets = Json::array();
   for (size_t i = 0; i < first.inputs.size(); i++)
     inputs[first.inputs[i].name] = {{"shape", dimensions.of_input(i)}};
-  dimensions.probe(output_shapes);
-  for (size_t i = 0; i < first.outputs.size(); i++)
-    outputs[first.outputs[i].name] = {{"shape", dimensions.of_output(i)}};
+  dimensions.probe();
+  for (size_t i = 0; i < first.outputs.size(); i++) {
+    const auto sized = sized_axes.find(first.outputs[i].name);
+    outputs[first.outputs[i].name] = {
+        {"shape", dimensions.of_output(i, sized == sized_axes.end() ? nullptr : &sized->second)}};
+  }
   for (const auto& [name, pad] : padding) {
     if (!inputs.contains(name))
       fail(ErrorCode::invalid_argument, "`pad_values`: the model has no input '{}'", name);

@@ -119,9 +119,12 @@ void Specializer::set_outputs(const std::vector<Value*>& old) {
       continue;
     const Shape& bound = item.value->shape();
     std::vector<Value*> dims;
-    for (size_t d = 0; d < bound.size(); d++)
+    for (size_t d = 0; d < bound.size(); d++) {
+      if (options_.sized_axes && item.sized_along(d))
+        (*options_.sized_axes)[outputs[i].name].insert(d);
       dims.push_back(item.sized_along(d) ? build_.reshape(item.size, {1})
                                          : build_.integers(std::array{bound[d]}));
+    }
     Value* shape =
         dims.size() == 1 ? dims[0] : build_.make("Concat", "", dims, {{"axis", int64_t{0}}})[0];
     outputs.push_back({name, Item::of(shape)});

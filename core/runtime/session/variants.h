@@ -11,9 +11,10 @@
 //    "outputs": {"logits": {"shape": ["batch", "sequence", null]}, ...},
 //    "buckets": [{"inputs": {"ids": [1, 64], ...}, "outputs": {"logits": [1, 64, 768], ...}}, ...]}
 //
-// The entry of a dimension in "shape" is null if all buckets have the same size. Otherwise it is
-// the name in `dimensions` that the dimension follows or, for an output, {"of": NAME, "times": a,
-// "over": b, "plus": c}, which means the size (a * size + b - 1) / b + c. "pad" is the value with
+// The entry of a dimension in "shape" is null if all buckets have the same size, or if an output
+// NAME:shape contains the real size of the dimension. Otherwise it is the name in `dimensions` that
+// the dimension follows or, for an output, {"of": NAME, "times": a, "over": b, "plus": c}, which
+// means the size (a * size + b - 1) / b + c. "pad" is the value with
 // which an input is padded, or "mask": then the runner fills the input with ones and then zeros.
 // "exact" lists dimensions that are not padded: a request must have exactly one of their sizes.
 // Inputs whose names begin with program::kRealPlaces are not inputs of the model; they are masks
@@ -35,7 +36,7 @@ inline constexpr const char* kVariants = "poprt.branches";
 
 // How one dimension of an anchor follows from the sizes of a bucket.
 struct Extent {
-  int32_t dimension = -1;  // index in Variants::dimensions; -1: the same in all buckets
+  int32_t dimension = -1;  // index in Variants::dimensions; -1: the size of the bucket
   int64_t times = 1, over = 1, plus = 0;
 
   // The size in a bucket with the given sizes. `fixed` is the size in the anchor's shape.
