@@ -70,8 +70,8 @@ std::vector<int64_t> nearest_map(const ResizeSpec& spec, const ResizeAxis& a) {
       n = std::ceil(x);
     else if (spec.nearest == "simple")
       n = a.scale < 1 ? std::ceil(x) : std::trunc(x);
-    else if (spec.nearest == "round_prefer_ceil")
-      n = std::floor(x + 0.5f);
+    else if (spec.nearest == "round_prefer_ceil")  // ONNX Runtime rounds almost a half up, too
+      n = std::floor(static_cast<float>(static_cast<double>(x) + 0.5 + 1e-6));
     else
       n = std::ceil(x - 0.5f);
     map.push_back(std::clamp<int64_t>(whole(n), 0, a.in - 1));

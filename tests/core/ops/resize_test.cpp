@@ -101,6 +101,24 @@ TEST(Resize, AScaleThatWasARatioOfSizesGivesTheSize) {
   }
 }
 
+// The coordinates of places that should be halfway are 3.4999998 and 58.499996 in f32. ONNX Runtime
+// rounds only the first one up.
+TEST(Resize, RoundPreferCeilRoundsUpWhatIsAlmostAHalf) {
+  const auto element = [](int64_t in, int64_t out, int64_t at) {
+    Tensor x = Tensor::zeros(DType::f32, {in});
+    for (int64_t i = 0; i < in; i++)
+      x.mutable_values<float>()[static_cast<size_t>(i)] = static_cast<float>(i);
+    const Tensor y = run_node({"Resize",
+                               19,
+                               {{"coordinate_transformation_mode", std::string("asymmetric")},
+                                {"nearest_mode", std::string("round_prefer_ceil")}},
+                               {x, Tensor(), Tensor(), Tensor::of<int64_t>({1}, {out})}})[0];
+    return y.to_doubles()[static_cast<size_t>(at)];
+  };
+  EXPECT_EQ(element(7, 8, 4), 4);
+  EXPECT_EQ(element(273, 42, 9), 58);
+}
+
 TEST(Resize, NearestInEveryMode) {
   for (const std::string nearest : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})
     for (const auto& coordinates : kCoordinates)
