@@ -172,10 +172,12 @@ void lower_blocked_pool(LowerContext& ctx, PoolKind kind) {
 }
 
 void axes_of_pool(AxesContext& ctx) {
-  for (size_t o = 0; o < ctx.output_count(); o++) axes::range(ctx, 0, 0, 2, o, 0);
+  axes::range(ctx, 0, 0, 2, 0, 0);
   const Shape& x = ctx.in(0);
-  // The places of maxima are numbered across all samples and channels.
-  for (const size_t d : {0, 1}) ctx.number(1, d);
+  // The places of maxima are numbered across all samples and channels, so that the number of
+  // channels affects them.
+  if (ctx.makes(1)) axes::range(ctx, 0, 0, 1, 1, 0);
+  ctx.number(1, 0);
   if (!ctx.makes(1)) axes::windows(ctx, window_of(ctx.node, spatial_of(x, x.size())), 2, 2);
 }
 

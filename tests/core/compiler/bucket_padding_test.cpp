@@ -111,6 +111,10 @@ const Network kNetworks[] = {
      "input %x : f32[2,N]\n const %f : s64[1] = [-1]\n const %e : s64[1] = [-99]\n"
      "const %a : s64[1] = [1]\n const %by : s64[1] = [-3]\n"
      "%y = Slice(%x, %f, %e, %a, %by)\noutput %y\n"},
+    {"places of maxima in padded channels", Way::exact,
+     "input %x : f32[2,N,4]\n%m, %y = MaxPool(%x) {kernel_shape = [2]}\noutput %y\n"},
+    {"places of maxima in a batch", Way::proven,
+     "input %x : f32[N,2,4]\n%m, %y = MaxPool(%x) {kernel_shape = [2]}\noutput %y\n"},
     {"maximum over time", Way::masked,
      "input %x : f32[2,N,4]\n%y = ReduceMax(%x) {axes = [1], keepdims = 0}\noutput %y\n"},
     {"sum over a batch", Way::masked,
