@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "ir/match.h"
 #include "ops/axes.h"
+#include "ops/bound.h"
 #include "ops/common/axes.h"
 #include "ops/facts.h"
 #include "passes/common/branches.h"
@@ -166,6 +167,8 @@ class Search {
             return fmt::format("{} combines places along axis {} of '{}'", n.describe(),
                                axis.output_axis, n.input(i)->name());
     }
+    if (&bucket_ != &request_ && map && may_count_from_end(n, *map))
+      return fmt::format("an index of {} may count from the end of a padded axis", n.describe());
     if (const Value* v = captured(n))
       return fmt::format("a subgraph of {} combines places of '{}'", n.describe(), v->name());
     if (merges_ && map)
@@ -175,6 +178,23 @@ class Search {
       if (!all_known(*v, extends))
         return fmt::format("{} makes '{}' with another size", n.describe(), v->name());
     return {};
+  }
+
+  // Whether the node places elements along an axis with padding by indices that may be negative.
+  bool may_count_from_end(const Node& n, const AxisMap& map) const {
+    if (!ops::facts_of(n).moves) return false;
+    for (size_t o = 0; o < n.outputs().size(); o++) {
+      const PaddedAxes* axes = axes_of(n.output(o));
+      if (!axes || std::ranges::all_of(*axes, [&](const AxisLink& l) {
+            return ops::is_uniform(map, {o, l.output_axis});
+          }))
+        continue;
+      for (size_t i = 1; i < n.inputs().size(); i++)
+        if (const Value* v = n.input(i);
+            v && (v->dtype() == DType::s64 || v->dtype() == DType::s32))
+          if (!v->is_constant() || ops::any_below(v, 0)) return true;
+    }
+    return false;
   }
 
   // Returns a value with padding that a subgraph of the node reads from an outer graph, or null.

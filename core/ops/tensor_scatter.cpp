@@ -62,7 +62,11 @@ void lower(LowerContext& ctx) {
 void map_axes(AxesContext& ctx) {
   const auto axis = static_cast<size_t>(
       normalize_axis(ctx.node.int_attr("axis", -2), static_cast<int64_t>(ctx.in(0).size())));
-  axes::same(ctx, 0, 0);
+  // Places after the last one are the first ones again if the cache is circular.
+  if (ctx.node.string_attr("mode", "linear") == "linear")
+    axes::same(ctx, 0, 0);
+  else
+    axes::same(ctx, 0, 0, std::span(&axis, 1));
   ctx.number(0, axis);
   axes::same(ctx, 1, 0, std::span(&axis, 1));
   ctx.carry(2, 0, 0, 0);

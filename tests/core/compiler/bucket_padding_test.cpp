@@ -111,6 +111,18 @@ const Network kNetworks[] = {
      "input %x : f32[2,N]\n const %f : s64[1] = [-1]\n const %e : s64[1] = [-99]\n"
      "const %a : s64[1] = [1]\n const %by : s64[1] = [-3]\n"
      "%y = Slice(%x, %f, %e, %a, %by)\noutput %y\n"},
+    {"a last place that ScatterND replaces", Way::masked,
+     "input %x : f32[N,4]\n const %i : s64[1,1] = [-1]\n const %u : f32[1,4] = [9, 8, 7, 6]\n"
+     "%y = ScatterND(%x, %i, %u)\noutput %y\n"},
+    {"a first place that ScatterND replaces", Way::proven,
+     "input %x : f32[N,4]\n const %i : s64[1,1] = [0]\n const %u : f32[1,4] = [9, 8, 7, 6]\n"
+     "%y = ScatterND(%x, %i, %u)\noutput %y\n"},
+    {"last places that ScatterElements increases", Way::masked,
+     "input %x : f32[2,N]\n const %i : s64[2,1] = [-1, -2]\n const %u : f32[2,1] = [9, 8]\n"
+     "%y = ScatterElements(%x, %i, %u) {axis = 1, reduction = \"add\"}\noutput %y\n"},
+    {"a first place that ScatterElements replaces", Way::proven,
+     "input %x : f32[2,N]\n const %i : s64[2,1] = [0, 1]\n const %u : f32[2,1] = [9, 8]\n"
+     "%y = ScatterElements(%x, %i, %u) {axis = 1}\noutput %y\n"},
     {"places of maxima in padded channels", Way::exact,
      "input %x : f32[2,N,4]\n%m, %y = MaxPool(%x) {kernel_shape = [2]}\noutput %y\n"},
     {"places of maxima in a batch", Way::proven,
