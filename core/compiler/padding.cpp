@@ -277,9 +277,10 @@ class Search {
       return fmt::format("{} computes with the number of the row", n.describe());
     for (const AxisLink& link : map.links) {
       const Value* v = n.input(link.input);
-      if (link.output != o || link.output_axis != rows.output_axis || axes_of(v) ||
-          v->shape()[link.input_axis] == 1)
-        continue;
+      if (link.output != o || link.output_axis != rows.output_axis || axes_of(v)) continue;
+      const int64_t places = n.output(o)->shape()[rows.output_axis];
+      if (v->shape()[link.input_axis] == 1 && (link.extent == 1 || link.output_block >= places))
+        continue;  // broadcast
       if (!repeats_by_row(*v, link, *n.output(o), rows))
         return fmt::format("{} computes with '{}', which differs from row to row", n.describe(),
                            v->name());

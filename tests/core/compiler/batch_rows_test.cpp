@@ -145,6 +145,9 @@ const Batched kBatched[] = {
      "input %v : f32[1,4]\n const %tenth : f32[] = 0.1\n"
      "%m = ReduceMean(%x) {axes = [0], keepdims = 1}\n%a = Add(%m, %v)\n%n = Mul(%a, %tenth)\n"
      "%k = Identity(%c)\noutput %k\noutput %n\n} }\n%y = Add(%x, %r)\noutput %y\n"},
+    {"elements of the first row that are replaced", "differs from row to row",
+     "input %x : f32[B,4]\n const %i : s64[1,2] = [3, 1]\n const %u : f32[1,2] = [5, 6]\n"
+     "%y = ScatterElements(%x, %i, %u) {axis = 1}\noutput %y\n"},
     {"a lower triangle", "Trilu", "input %x : f32[B,4]\n%y = Trilu(%x) {upper = 0}\noutput %y\n"},
     {"rows along another axis of the result", "output 'y'",
      "input %x : f32[B,4]\n%y = Transpose(%x) {perm = [1, 0]}\noutput %y\n"},
