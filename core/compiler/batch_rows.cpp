@@ -84,6 +84,11 @@ bool computes_with_sizes(const ir::Graph& source) {
                              [&](const ir::Value* v) { return sizes.contains(v); });
 }
 
+bool depends_on_batch(const ir::Graph& source) {
+  const SizeUse use = size_use_of(source);
+  return use.computes || use.has_constant_extents || computes_with_sizes(source);
+}
+
 std::string note_batch_rows(const ir::Graph& converted, const ir::Graph* source,
                             const std::set<std::string>& fixed, const Options& options) {
   std::vector<const ir::Value*> inputs;

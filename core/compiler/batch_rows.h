@@ -18,10 +18,14 @@ namespace poprt::compiler {
 // before any conversion.
 bool computes_with_sizes(const ir::Graph& source);
 
+// Whether the batch of a conversion may determine more than extents that follow the batch: the
+// model computes with sizes, or constants determine extents, as in a Resize to 4 rows.
+bool depends_on_batch(const ir::Graph& source);
+
 // The text of program::kBatchRows for a model that convert() has made with `options`. `source` is
-// the graph as it was read if computes_with_sizes() of it holds, otherwise null. If it is not null,
-// the proof also compares with a smaller batch. `fixed` contains names of inputs that have a value.
-// Returns an empty text if no axis has more than one row.
+// the graph as it was read if depends_on_batch() of it holds, otherwise null. If it is not null,
+// the proof also compares with smaller and larger batches. `fixed` contains names of inputs that
+// have a value. Returns an empty text if no axis has more than one row.
 std::string note_batch_rows(const ir::Graph& converted, const ir::Graph* source,
                             const std::set<std::string>& fixed, const Options& options);
 

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <set>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "compiler/fix_shapes.h"
 #include "compiler/flow/specialize.h"
+#include "ops/facts.h"
 #include "program/link.h"
 
 namespace poprt::compiler {
@@ -47,23 +50,133 @@ std::unique_ptr<ir::Graph> converted(const ir::Graph& graph, const ShapeSet& sha
   return copy;
 }
 
+constexpr int64_t kMostNumber = 1 << 16;  // larger numbers are not sizes of practical models
+constexpr int64_t kFewSizes = 16;         // up to this size, all sizes are compared
+constexpr size_t kMostNumbers = 8;        // of which the sizes near them are compared
+
+class SizeWalk {
+ public:
+  SizeUse use;
+
+  void run(const ir::Graph& graph) {
+    for (const auto& n : graph.nodes()) {
+      const ops::Facts& facts = ops::facts_of(*n);
+      const auto reads = [&](const Values& set) {
+        return std::ranges::any_of(n->inputs(),
+                                   [&](const ir::Value* v) { return set.contains(v); });
+      };
+      const bool has_data = reads(data_) && !facts.from_shapes;
+      const bool has_sizes = !has_data && (facts.from_shapes || reads(sizes_));
+      for (size_t i = 0; i < n->inputs().size(); i++) {
+        const ir::Value* v = n->input(i);
+        if (!v || !v->is_constant()) continue;
+        if (has_sizes && !facts.moves) take_numbers(v->constant());
+        if (has_data && ops::in_mask(facts.shape_inputs, i) && fixes_extent(v->constant()))
+          use.has_constant_extents = true;
+      }
+      if (has_data)
+        for (const char* attribute : {"ends", "shape"})
+          for (const int64_t extent : n->ints_attr(attribute))
+            use.has_constant_extents |= extent > 1 && extent < kMostNumber;
+      use.computes |= has_sizes && !facts.moves && !facts.from_shapes;
+      for (const ir::Value* v : n->outputs())
+        if (v && has_data)
+          data_.insert(v);
+        else if (v && has_sizes)
+          sizes_.insert(v);
+      ir::for_each_subgraph(*n, [&](const ir::Graph& sub) { run(sub); });
+    }
+  }
+  void take_inputs(const ir::Graph& graph) {
+    for (const ir::Value* v : graph.inputs()) data_.insert(v);
+  }
+
+ private:
+  using Values = std::unordered_set<const ir::Value*>;
+
+  void take_numbers(const Tensor& t) {
+    if (t.count() > 64 || t.dtype() == DType::string || dtype_bits(t.dtype()) < 8) return;
+    for (const double x : t.to_doubles())
+      if (x >= 0 && x < kMostNumber) use.numbers.insert(static_cast<int64_t>(x));
+  }
+
+  // Whether a number fixes an extent. A number after the first -1 or 0 of Reshape does not count,
+  // because the batch is usually the first extent.
+  static bool fixes_extent(const Tensor& t) {
+    if (is_float(t.dtype()) || t.dtype() == DType::string || t.count() > 64) return false;
+    for (const int64_t extent : t.to_int64s()) {
+      if (extent == 0 || extent == -1) return false;
+      if (extent != 1 && extent > -kMostNumber && extent < kMostNumber) return true;
+    }
+    return false;
+  }
+
+  Values data_, sizes_;
+};
+
+// The sizes below that of the largest shape at which the model is converted.
+std::set<int64_t> smaller_sizes(const VaryingDimension& dimension, const SizeUse& use) {
+  const int64_t most = std::ranges::max(dimension.sizes);
+  std::set<int64_t> sizes = {most - 1, (most + 1) / 2, std::ranges::min(dimension.sizes)};
+  if (use.computes && most <= kFewSizes)
+    for (int64_t size = 1; size < most; size++) sizes.insert(size);
+  if (use.computes) {
+    sizes.insert({1, 2});
+    size_t count = 0;
+    for (const int64_t number : use.numbers)
+      if (number < most && count++ < kMostNumbers) sizes.insert({number - 1, number, number + 1});
+  }
+  std::erase_if(sizes, [&](int64_t size) { return size < 1 || size >= most; });
+  return sizes;
+}
+
+ShapeSet resized(const ShapeSet& shapes, const VaryingDimension& dimension, int64_t size) {
+  const int64_t most = std::ranges::max(dimension.sizes);
+  ShapeSet at = shapes;
+  for (const PaddedAxis& a : dimension.axes)
+    at[a.input][a.axis] = at[a.input][a.axis] / most * size;
+  return at;
+}
+
 // Returns why padding along a dimension may affect a result, or an empty text if it cannot.
 std::string why_padding_matters(const ir::Graph& graph, const ir::Graph& largest,
                                 const ShapeSet& shapes, const VaryingDimension& dimension,
-                                const Options& options) {
-  const int64_t most = std::ranges::max(dimension.sizes);
-  std::set<int64_t> smaller = {most - 1, (most + 1) / 2, std::ranges::min(dimension.sizes)};
-  for (const int64_t size : smaller) {
-    if (size < 1 || size >= most) continue;
-    ShapeSet at = shapes;
-    for (const PaddedAxis& a : dimension.axes)
-      at[a.input][a.axis] = at[a.input][a.axis] / most * size;
+                                const SizeUse& use, const Options& options) {
+  for (const int64_t size : smaller_sizes(dimension, use)) {
     try {
-      const auto request = converted(graph, at, options);
+      const auto request = converted(graph, resized(shapes, dimension, size), options);
       if (std::string why = why_padding_reaches(largest, *request, dimension.axes); !why.empty())
         return why;
     } catch (const Error& e) {
       return fmt::format("at {} there is no model: {}", size, e.message());
+    }
+  }
+  return {};
+}
+
+// The same while another dimension is smaller: Reshape may keep rows at one length only, and a
+// maximum or a comparison of two sizes may be constant at the largest size of one of them.
+std::string why_it_matters_at_other_sizes(const ir::Graph& graph, const ShapeSet& shapes,
+                                          const std::vector<VaryingDimension>& all,
+                                          const VaryingDimension& dimension, const SizeUse& use,
+                                          const Options& options) {
+  for (const VaryingDimension& other : all) {
+    if (other.name == dimension.name) continue;
+    const int64_t most = std::ranges::max(other.sizes);
+    std::set<int64_t> sizes = {(most + 1) / 2};
+    if (use.computes) sizes.insert({1, 2});
+    for (const int64_t size : sizes) {
+      if (size >= most) continue;
+      const ShapeSet at = resized(shapes, other, size);
+      std::unique_ptr<ir::Graph> bucket;
+      try {
+        bucket = converted(graph, at, options);
+      } catch (const Error&) {  // no request has this size
+        continue;
+      }
+      if (std::string why = why_padding_matters(graph, *bucket, at, dimension, use, options);
+          !why.empty())
+        return why;
     }
   }
   return {};
@@ -130,7 +243,28 @@ std::string why_size_matters(const ir::Graph& graph, const VaryingDimension& dim
   const ShapeSet shapes = all_shapes(graph, options.input_shape, options);
   Options own = options;
   own.batch_size = 0;  // `shapes` contains it
-  return why_padding_matters(graph, *converted(graph, shapes, own), shapes, dimension, own);
+  const SizeUse use = size_use_of(graph);
+  const auto same = converted(graph, shapes, own);
+  if (std::string why = why_padding_matters(graph, *same, shapes, dimension, use, own);
+      !why.empty())
+    return why;
+  const int64_t most = std::ranges::max(dimension.sizes);
+  std::set<int64_t> larger = {most + 1};
+  for (const int64_t number : use.numbers)
+    if (number >= most && larger.size() < kMostNumbers) larger.insert(number + 1);
+  for (const int64_t size : larger) {
+    const auto bucket = converted(graph, resized(shapes, dimension, size), own);
+    if (std::string why = why_padding_reaches(*bucket, *same, dimension.axes); !why.empty())
+      return why;
+  }
+  return {};
+}
+
+SizeUse size_use_of(const ir::Graph& source) {
+  SizeWalk walk;
+  walk.take_inputs(source);
+  walk.run(source);
+  return walk.use;
 }
 
 PaddingPlan plan_padding(const ir::Graph& graph, const std::vector<ShapeSet>& sets,
@@ -139,9 +273,13 @@ PaddingPlan plan_padding(const ir::Graph& graph, const std::vector<ShapeSet>& se
   const size_t last = sets.size() - 1;
   const ShapeSet shapes = all_shapes(graph, sets[last], options);
   const auto largest = converted(graph, shapes, options);
+  const SizeUse use = size_use_of(graph);
+  const std::vector<VaryingDimension> all = varying_dimensions(graph, sets, options);
   std::vector<VaryingDimension> open;
-  for (const VaryingDimension& dimension : varying_dimensions(graph, sets, options)) {
-    std::string why = why_padding_matters(graph, *largest, shapes, dimension, options);
+  for (const VaryingDimension& dimension : all) {
+    std::string why = why_padding_matters(graph, *largest, shapes, dimension, use, options);
+    if (why.empty())
+      why = why_it_matters_at_other_sizes(graph, shapes, all, dimension, use, options);
     if (why.empty()) continue;
     log().info("`input_shape`: padding of '{}' may reach results: {}", dimension.name, why);
     open.push_back(dimension);

@@ -6,6 +6,7 @@
 // not possible, a request must have exactly one of the sizes of the dimension.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,11 +31,25 @@ std::vector<VaryingDimension> varying_dimensions(const ir::Graph& graph,
                                                  const std::vector<ShapeSet>& sets,
                                                  const Options& options);
 
+// How a model uses the sizes of its inputs, before any conversion.
+struct SizeUse {
+  // Whether numbers that are computed from sizes are computed with, and not only moved.
+  bool computes = false;
+  // Small constants in these computations, near which the results of comparisons and limits change.
+  std::set<int64_t> numbers;
+  // Whether constants determine the extents of values, so that these may be correct for one size of
+  // the batch only.
+  bool has_constant_extents = false;
+};
+
+SizeUse size_use_of(const ir::Graph& source);
+
 // Returns the reason why the results of a model at the shapes of `options` need not begin with its
 // results at a smaller size of the dimension, or an empty text if they do for any contents of the
-// padding. The extent of an axis may be a multiple of the size. Converts the model several times.
-// Throws the errors of convert() at the shapes of `options`; an error at a smaller size is the
-// reason that it returns.
+// padding. The extent of an axis may be a multiple of the size. The model is also compared with
+// itself at larger sizes, because a request may have more rows than a batch. Converts the model
+// several times. Throws the errors of convert() at the shapes of `options` and at larger sizes; an
+// error at a smaller size is the reason that it returns.
 std::string why_size_matters(const ir::Graph& graph, const VaryingDimension& dimension,
                              const Options& options);
 

@@ -114,12 +114,12 @@ Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& 
   };
   std::vector<VariableWeight> variables;
   int64_t rewrites = 0;               // of the conversion
-  std::unique_ptr<ir::Graph> source;  // null if the model uses sizes only as extents
+  std::unique_ptr<ir::Graph> source;  // null if the model does not depend on the batch
   if (!is_converted) {
     if (whole.begins) whole.begins(part, graph);
     if (whole.variable_weights) variables = make_weights_variable(graph);
     for (const VariableWeight& w : variables) options.without_batch.insert(w.name);
-    if (part.count == 1 && computes_with_sizes(graph)) source = graph.clone();
+    if (part.count == 1 && depends_on_batch(graph)) source = graph.clone();
     scale_progress(options, whole, share(0), share(kConversion));
     Options converting = options;
     converting.after_pass = [&](const passes::PassReport& report, const ir::Graph& g) {
@@ -420,7 +420,7 @@ std::unique_ptr<ir::Graph> read_fused(const std::vector<std::filesystem::path>& 
 bool convert_model(ir::Graph& graph, const DriverOptions& options) {
   choose_outputs(graph, options);
   const bool one_part = fused_graph_count(graph) == 0 && options.shapes.size() < 2 &&
-                        !computes_with_sizes(graph);  // else note_batch_rows() needs the original
+                        !depends_on_batch(graph);  // else note_batch_rows() needs the original
   Options own = options;
   if (!options.shapes.empty()) own.input_shape = options.shapes.back();
   if (options.begins) options.begins({}, graph);

@@ -93,10 +93,13 @@ class Search {
     for (size_t k = 0; k < bucket_.nodes().size(); k++)
       if (std::string why = follow(*bucket_.nodes()[k], *request_.nodes()[k]); !why.empty())
         return why;
-    for (size_t i = 0; i < bucket_.outputs().size(); i++)
-      if (!real_places_are_first(*bucket_.outputs()[i]))
-        return fmt::format("output '{}' has its padding between real places",
-                           bucket_.outputs()[i]->name());
+    for (size_t i = 0; i < bucket_.outputs().size(); i++) {
+      const Value* v = bucket_.outputs()[i];
+      if (!same_operand(v, request_.outputs()[i]))
+        return fmt::format("output '{}' is computed from the size itself", v->name());
+      if (!real_places_are_first(*v))
+        return fmt::format("output '{}' has its padding between real places", v->name());
+    }
     return {};
   }
 

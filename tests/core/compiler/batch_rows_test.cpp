@@ -52,6 +52,13 @@ const Batched kBatched[] = {
     {"layer normalisation", nullptr,
      "input %x : f32[B,3,4]\n const %g : f32[4] = [1, 2, 0.5, 1]\n"
      "%y = LayerNormalization(%x, %g) {axis = -1}\noutput %y\n"},
+    {"heads of a constant number", nullptr,
+     "input %x : f32[B,4]\n const %s : s64[3] = [-1, 2, 2]\n%r = Reshape(%x, %s)\n"
+     "%p = Softmax(%r) {axis = 2}\n const %t : s64[2] = [0, 4]\n%y = Reshape(%p, %t)\n"
+     "output %y\n"},
+    {"classes up to an end", nullptr,
+     "input %x : f32[B,9]\n const %e : s64[1] = [5]\n const %a : s64[1] = [1]\n"
+     "%y = Slice(%x, %first, %e, %a)\noutput %y\n"},
     {"instance normalisation", nullptr,
      "input %x : f32[B,2,6]\n const %g : f32[2] = [1, 2]\n"
      "%y = InstanceNormalization(%x, %g, %g)\noutput %y\n"},
@@ -145,9 +152,33 @@ const Batched kBatched[] = {
      "input %v : f32[1,4]\n const %tenth : f32[] = 0.1\n"
      "%m = ReduceMean(%x) {axes = [0], keepdims = 1}\n%a = Add(%m, %v)\n%n = Mul(%a, %tenth)\n"
      "%k = Identity(%c)\noutput %k\noutput %n\n} }\n%y = Add(%x, %r)\noutput %y\n"},
+    {"a fixed number of rows that Resize makes", "size",
+     "input %x : f32[B,4]\n const %s : s64[2] = [5, 4]\n"
+     "%y = Resize(%x, _, _, %s) {mode = \"nearest\"}\noutput %y\n"},
+    {"a row that Expand repeats", "there is no model",
+     "input %x : f32[B,4]\n const %s : s64[2] = [5, 4]\n%y = Expand(%x, %s)\noutput %y\n"},
+    {"the batch as a second axis", "there is no model",
+     "input %x : f32[B,1,4]\n const %s : s64[3] = [5, 3, 4]\n%y = Expand(%x, %s)\noutput %y\n"},
+    {"a fixed number of groups", "there is no model",
+     "input %x : f32[B,4]\n const %s : s64[2] = [5, -1]\n%y = Reshape(%x, %s)\noutput %y\n"},
+    {"the first rows", "Slice",
+     "input %x : f32[B,4]\n const %e : s64[1] = [5]\n%y = Slice(%x, %first, %e)\noutput %y\n"},
+    {"the last rows", "Slice",
+     "input %x : f32[B,4]\n const %e : s64[1] = [99999]\n const %s : s64[1] = [-5]\n"
+     "%y = Slice(%x, %s, %e)\noutput %y\n"},
     {"elements of the first row that are replaced", "differs from row to row",
      "input %x : f32[B,4]\n const %i : s64[1,2] = [3, 1]\n const %u : f32[1,2] = [5, 6]\n"
      "%y = ScatterElements(%x, %i, %u) {axis = 1}\noutput %y\n"},
+    {"a branch for a number of rows", "another",
+     "input %x : f32[B,4]\n const %three : s64[] = 3\n%s = Shape(%x)\n%n = Gather(%s, %zero)\n"
+     "%c = Equal(%n, %three)\n%y = If(%c) { then_branch = graph \"t\" {\n%a = Neg(%x)\n"
+     "output %a\n}, else_branch = graph \"e\" {\n%b = Exp(%x)\noutput %b\n} }\noutput %y\n"},
+    {"a limited number of rows", "size",
+     "input %x : f32[B,4]\n const %two : s64[] = 2\n%s = Shape(%x)\n%n = Gather(%s, %zero)\n"
+     "%m = Min(%n, %two)\n%f = Cast(%m) {to = 1}\n%y = Mul(%x, %f)\noutput %y\n"},
+    {"whether there are more rows", "size",
+     "input %x : f32[B,4]\n const %more : s64[] = 8\n%s = Shape(%x)\n%n = Gather(%s, %zero)\n"
+     "%m = Greater(%n, %more)\n%f = Cast(%m) {to = 1}\n%y = Mul(%x, %f)\noutput %y\n"},
     {"a lower triangle", "Trilu", "input %x : f32[B,4]\n%y = Trilu(%x) {upper = 0}\noutput %y\n"},
     {"rows along another axis of the result", "output 'y'",
      "input %x : f32[B,4]\n%y = Transpose(%x) {perm = [1, 0]}\noutput %y\n"},
@@ -339,6 +370,17 @@ TEST(BatchRows, ABranchThatReadsASizeComputesWithIt) {
       "input %x : f32[B,4]\ninput %c : bool[]\n%s = Shape(%x)\n%n = Cast(%s) {to = 1}\n"
       "%y = If(%c) { then_branch = graph \"t\" {\n%m = Neg(%n)\noutput %m\n}, else_branch = graph "
       "\"e\" {\n%p = Abs(%n)\noutput %p\n} }\n%z = Neg(%x)\noutput %z\n"))));
+}
+
+TEST(BatchRows, ConstantExtentsDependOnTheBatch) {
+  const auto depends = [](const std::string& shape) {
+    return depends_on_batch(
+        *ir::parse_text(graph_text("input %x : f32[B,4]\n const %s : s64[2] = " + shape +
+                                   "\n%y = Reshape(%x, %s)\noutput %y\n")));
+  };
+  EXPECT_TRUE(depends("[5, -1]"));
+  EXPECT_FALSE(depends("[-1, 2]"));
+  EXPECT_FALSE(depends("[0, 4]"));
 }
 
 TEST(BatchRows, SizesThatAreOnlyExtentsAreNotComputedWith) {

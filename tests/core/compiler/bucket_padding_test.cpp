@@ -127,6 +127,13 @@ const Network kNetworks[] = {
      "input %x : f32[2,N,4]\n%m, %y = MaxPool(%x) {kernel_shape = [2]}\noutput %y\n"},
     {"places of maxima in a batch", Way::proven,
      "input %x : f32[N,2,4]\n%m, %y = MaxPool(%x) {kernel_shape = [2]}\noutput %y\n"},
+    {"a branch for a length between the shapes", Way::masked,
+     "input %x : f32[2,N]\n const %six : s64[] = 6\n%s = Shape(%x)\n%n = Gather(%s, %one)\n"
+     "%c = Equal(%n, %six)\n%y = If(%c) { then_branch = graph \"t\" {\n%a = Neg(%x)\n"
+     "output %a\n}, else_branch = graph \"e\" {\n%b = Exp(%x)\noutput %b\n} }\noutput %y\n"},
+    {"a length that is an output", Way::masked,
+     "input %x : f32[2,N]\n const %three : s64[] = 3\n%s = Shape(%x)\n%n = Gather(%s, %one)\n"
+     "%c = Equal(%n, %three)\n%y = Cast(%c) {to = 1}\n%z = Relu(%x)\noutput %y\noutput %z\n"},
     {"maximum over time", Way::masked,
      "input %x : f32[2,N,4]\n%y = ReduceMax(%x) {axes = [1], keepdims = 0}\noutput %y\n"},
     {"sum over a batch", Way::masked,
@@ -452,6 +459,30 @@ TEST(BucketPadding, AnOperandThatOnlyOneSizeHasIsADifference) {
   EXPECT_EQ(reason_of(one, one), "");
   for (const std::string& why : {reason_of(one, both), reason_of(both, one)})
     EXPECT_NE(why.find("computes with the size itself, as input 1"), std::string::npos) << why;
+}
+
+// At the largest size of one dimension, the larger one is the same at all sizes of the other.
+TEST(BucketPadding, ComparisonsOfTwoSizesAreComputedWithBoth) {
+  for (const char* op : {"Max", "Min", "Equal", "Greater"}) {
+    const auto graph = ir::parse_text(graph_text(fmt::format(
+        "input %a : f32[H,2]\ninput %b : f32[W,2]\n const %z : s64[] = 0\n%s = Shape(%a)\n"
+        "%h = Gather(%s, %z)\n%t = Shape(%b)\n%w = Gather(%t, %z)\n%m = {}(%h, %w)\n"
+        "%f = Cast(%m) {{to = 1}}\n%y = Mul(%a, %f)\n%v = Neg(%b)\noutput %y\noutput %v\n",
+        op)));
+    const std::vector<ShapeSet> sets = {{{"a", {2, 2}}, {"b", {4, 2}}},
+                                        {{"a", {5, 2}}, {"b", {40, 2}}}};
+    const PaddingPlan plan = plan_padding(*graph, sets, {});
+    EXPECT_EQ(plan.masked.size() + plan.exact.size(), 2u) << op;
+  }
+}
+
+// Rows of 4 are kept, and rows of 2 become halves of rows.
+TEST(BucketPadding, RowsThatReshapeKeepsAtOneLengthOnlyMatter) {
+  const auto graph = ir::parse_text(graph_text(
+      "input %x : f32[H,W]\n const %s : s64[2] = [-1, 4]\n%y = Reshape(%x, %s)\noutput %y\n"));
+  const std::vector<ShapeSet> sets = {{{"x", {4, 1}}}, {{"x", {8, 4}}}};
+  const PaddingPlan plan = plan_padding(*graph, sets, {});
+  EXPECT_EQ(plan.masked.size() + plan.exact.size(), 2u) << plan.why;
 }
 
 // The mask of W does not contain how many rows of H are padding.
