@@ -12,14 +12,20 @@ from . import _builtin
 from ._custom_ops import convert_around, custom_operators
 from ._log import LogSubscription
 from .compiler import CompilerOptions, _Compilation
+from .errors import UnimplementedError
 from .passes.base_pass import BuiltinPass, Pass, find_class
-from .passes.pass_manager import AnyPass, as_pass, run_passes
+from .passes.pass_manager import AnyPass, as_pass, in_order, run_passes
 
 __all__ = ["convert", "in_python", "names_of", "read_model"]
 
 _Model = TypeVar("_Model")
+# The folder of temporary files; None: that of the system.
+temporary_folder: Optional[str] = None
 _LAST = "final_check"
 _CHECK = "check.json"
+# Options that the library applies without the pass that has the same effect, when it reads or compares models.
+_WITHOUT_PASS = {"add_checkpoints": ("checkpoints",), "check_with_fake_data": ("check",),
+                 "const_input_shape": ("input_shape", "batch_size"), "remove_outputs": ("remove_outputs",)}
 _REPORTS = (_CHECK, "precision_compare.log", "quantize.log")  # files that options write to the folder of a converted model
 
 
@@ -59,13 +65,16 @@ def _take_reports(folder: str, reports: dict[str, str]) -> None:
             os.remove(path)
 
 
-def convert_in_library(model: _Model, options: Mapping[str, str], reports: dict[str, str]) -> _Model:
-    """Converts a model with options by name. ``reports`` receives the other files that the library writes."""
-    with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
+def convert_in_library(model: _Model, options: Mapping[str, str], reports: dict[str, str],
+                       ran: Optional[list[str]] = None) -> _Model:
+    """Converts a model with options by name. ``reports`` receives the other files that the library writes, and ``ran`` the
+    names of the passes that run."""
+    after_pass = None if ran is None else lambda name, *_: ran.append(name)
+    with tempfile.TemporaryDirectory(prefix="poprt_", dir=temporary_folder) as folder:
         source, result = os.path.join(folder, "model.onnx"), os.path.join(folder, "converted.onnx")
         with open(source, "wb") as file:
             file.write(model.SerializeToString())  # type: ignore[attr-defined]
-        with _Compilation(None, CompilerOptions(options=dict(options))) as compiler:
+        with _Compilation(None, CompilerOptions(options=dict(options), after_pass=after_pass)) as compiler:
             compiler.convert_file(source, result)
         _take_reports(folder, reports)
         return read_model(type(model), result, 2)
@@ -100,38 +109,80 @@ def _note_unchecked(reports: dict[str, str], unchecked: Sequence[str]) -> None:
     reports[_CHECK] = json.dumps(report, indent=2) + "\n"
 
 
-def convert(model: _Model, options: Mapping[str, str], used: Sequence[AnyPass], logger: Optional[logging.Logger] = None,
-            reports: Optional[dict[str, str]] = None) -> _Model:
-    """Returns the converted model. ``options`` are those of the library by name. ``used`` are the passes after the
-    default ones, in their order. Passes in Python that replace default ones run after the passes of the library and
-    before ``used``, and final_check runs last. ``reports`` receives the texts of check.json, precision_compare.log and
-    quantize.log if options request them."""
-    made_files: dict[str, str] = {} if reports is None else reports
-    default = {info.name for info in _builtin.infos() if info.converts} | {_LAST}
-    library = {name for info in _builtin.infos() for name in (info.name, info.alias)}
-    skipped = names_of(options.get("skip_passes", ""))
-    used = [item for item in used if item not in skipped]
-    python = _python_passes()
-    replaced = [name for name in python if name in default and name not in [*skipped, *used]]
-    chosen = {name: value for name, value in options.items() if name not in ("passes", "skip_passes")}
-    left_out = [name for name in skipped if name in library or name not in python]
-    left_out += [name for name in replaced if name in library]
-    if left_out:
-        chosen["skip_passes"] = ",".join(left_out)
-    after: list[Pass] = []
-    if replaced or any([in_python(item) for item in used]):
-        first = [name for name in replaced if name != _LAST]
-        arguments, others = _split_arguments(options, used)
+class _Plan:
+    """The passes of one conversion: the options for the library, and the passes in Python after it."""
+
+    def __init__(self, options: Mapping[str, str], used: Sequence[AnyPass]):
+        both = [(info.name, info.alias or info.name, info.converts) for info in _builtin.infos()]
+        self._aliases = {name: alias for name, alias, _ in both}
+        library = {each for name, alias, _ in both for each in (name, alias)}
+        default = {each for name, alias, converts in both if converts for each in (name, alias)} | {_LAST}
+        skipped = names_of(options.get("skip_passes", ""))
+        python = _python_passes()
+        others = [name for name in python if name not in [*skipped, *used]]
+        self._options = {name: value for name, value in options.items() if name not in ("passes", "skip_passes")}
+        self._left_out = [name for name in skipped if name in library or name not in python]
+        self._library, self._default = library, default
+        self._used = [item for item in used if item not in skipped]
+        self._replaced = [name for name in others if name in default]
+        # Passes of the library that only options select.
+        self._selectable = [name for name in others if name in library and name not in default]
+        for name, applied in _WITHOUT_PASS.items():
+            option = next((option for option in applied if option in options), "")
+            if option and name in self._selectable:
+                raise UnimplementedError(f"pass {name} in Python cannot replace that of the library, because option {option} acts without "
+                                         f"a pass; leave the option out, and name the pass in used_passes")
+        #: The passes that the library has run, if passes in Python may replace some.
+        self.ran: Optional[list[str]] = [] if self._selectable else None
+
+    def replaces_more(self) -> bool:
+        """Returns whether the library has run passes that passes in Python replace. Then it must convert again without
+        them."""
+        ran = {each for name in self.ran or () for each in (name, self._aliases.get(name, name))}
+        more = [name for name in self._selectable if name in ran]
+        for name in more:
+            if name in self._replaced:
+                raise UnimplementedError(f"pass {name} in Python cannot replace that of the library in this conversion; "
+                                         "give the pass another name")
+        self._replaced += more
+        self.ran = [] if more else self.ran
+        return bool(more)
+
+    def library_options_and_python_passes(self) -> tuple[dict[str, str], list[Pass]]:
+        chosen = dict(self._options)
+        left_out = self._left_out + [name for name in self._replaced if name in self._library]
+        if left_out:
+            chosen["skip_passes"] = ",".join(left_out)
+        if not self._replaced and not any([in_python(item) for item in self._used]):
+            if self._used:  # all at once, as the command does
+                chosen["passes"] = ",".join(str(item) for item in self._used)
+            return chosen, []
+        arguments, others = _split_arguments(self._options, self._used)
         chosen.pop("pass_args", None)
         if others:
             chosen["pass_args"] = "\n".join(others)
-        after = [find_class(item)(**arguments[item]) if isinstance(item, str) and item in arguments else as_pass(item)
-                 for item in [*first, *used, *(name for name in replaced if name == _LAST)]]
-    elif used:  # all at once, as the command does
-        chosen["passes"] = ",".join(str(item) for item in used)
+        passes = [find_class(item)(**arguments[item]) if isinstance(item, str) and item in arguments else as_pass(item)
+                  for item in [*(name for name in self._replaced if name != _LAST), *self._used]]
+        done = self._default - set(left_out) - {_LAST}
+        return chosen, in_order(passes, done) + [as_pass(name) for name in self._replaced if name == _LAST]
+
+
+def convert(model: _Model, options: Mapping[str, str], used: Sequence[AnyPass], logger: Optional[logging.Logger] = None,
+            reports: Optional[dict[str, str]] = None) -> _Model:
+    """Returns the converted model. ``options`` are those of the library by name. ``used`` are the passes after the
+    default ones, in their order, or in one that the constraints of passes in Python require. Passes in Python that replace
+    passes of the library run after the library and before ``used``, and final_check runs last. ``reports`` receives the
+    texts of check.json, precision_compare.log and quantize.log if options request them."""
+    made_files: dict[str, str] = {} if reports is None else reports
+    plan = _Plan(options, used)
     listening = LogSubscription(logger.log) if logger is not None else None
     try:
-        made: _Model = run_passes(convert_around(model, chosen, lambda m: convert_in_library(m, chosen, made_files)), after)
+        while True:
+            chosen, after = plan.library_options_and_python_passes()
+            made: _Model = convert_around(model, chosen, lambda m: convert_in_library(m, chosen, made_files, plan.ran))
+            if not plan.replaces_more():
+                break
+        made = run_passes(made, after)
         passes = [f"pass {getattr(p, 'name', type(p).__name__)} in Python" for p in after]
         _note_unchecked(made_files, [f"operator {name}" for name in custom_operators(model)] + passes)
         return made

@@ -68,6 +68,11 @@ def convert_around(model: ModelProto, options: Mapping[str, str], convert: Calla
     fix_shapes(whole, options)
     whole = infer_shapes(whole)
     nodes = custom_nodes(whole)
+    kept = set(options.get("fp16_skip_op_types", "").replace(" ", "").split(","))
+    for node in nodes:
+        if node.op_type in kept:
+            raise InvalidArgumentError(f"fp16_skip_op_types: {node_title(node)} keeps its fp32 operands only if a plug-in has its operator; "
+                                       f"load the plug-in of {node.op_type}, or leave it out")
     made = {name for node in nodes for name in node.output if name}
     read = {name for node in nodes for name in node.input if name}
     without = type(model)()
@@ -85,10 +90,10 @@ def convert_around(model: ModelProto, options: Mapping[str, str], convert: Calla
                                        "of all inputs must be fixed")
         graph.input.add().CopyFrom(info)
     outputs = [o.name for o in graph.output]
-    kept = [o for o in graph.output if o.name not in made]
+    stay = [o for o in graph.output if o.name not in made]
     added = sorted(read - made - given - set(constants) - set(outputs))
     infos = [get_value_info(whole.graph, name) for name in added]
-    kept_copies = [_copy(o) for o in kept] + [_copy(i) for i in infos if i is not None]
+    kept_copies = [_copy(o) for o in stay] + [_copy(i) for i in infos if i is not None]
     probes = _probes(graph, (made | read & given) - set(constants))
     graph.ClearField("output")
     graph.output.extend(kept_copies + list(probes.values()))

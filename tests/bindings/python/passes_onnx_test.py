@@ -15,7 +15,7 @@ import poprt
 import poprt.passes.base_pass
 from onnx_models import node
 from poprt import Pass, PassManager
-from poprt.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from poprt.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, UnimplementedError
 from poprt.passes import ApplyIrPass, ImmutablePass, base_pass, register
 from poprt.passes.onnx_helper import clean_info, get_constant, get_dtype, get_shape, topological_sort
 from poprt.passes.pattern_helper import PatternMatcher
@@ -264,6 +264,26 @@ class Manager(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "against, depend, before"):
             Pass.constraint_passes("after", ["x"])
 
+    def test_an_order_that_breaks_constraints_does_not_run(self):
+        def make(name, *decorators):
+            cls = type(name, (Pass,), {"run": lambda self, model: model})
+            for decorate in decorators:
+                cls = decorate(cls)
+            return register(name)(cls)
+
+        with mock.patch.dict(base_pass._registered):
+            make("test_base")
+            make("test_late", Pass.constraint_passes("depend", ["test_base"]))
+            make("test_early", Pass.constraint_passes("before", ["test_base"]))
+            make("test_enemy", Pass.against_passes(["test_base"]))
+            for names, why in ((["test_late"], "test_late depends on pass test_base, which does not run before it; sort_passes"),
+                               (["test_late", "test_base"], "test_late depends on pass test_base"),
+                               (["test_base", "test_early"], "test_early must run before pass test_base"),
+                               (["test_enemy", "test_base"], "test_enemy and test_base do not run together")):
+                with self.assertRaisesRegex(FailedPreconditionError, why):
+                    PassManager(names).run(m.add_model())
+            PassManager(["test_early", "test_base", "test_late"]).run(m.add_model())
+
     def test_properties(self):
         cls = Pass.property_register("type", "mine")(type("Mine", (Pass,), {"name": "test_mine"}))
         self.assertEqual(cls.properties, {"type": "mine"})
@@ -312,6 +332,73 @@ class Converting(unittest.TestCase):
             Pass.override_register_pass("eliminate_identity")(type("Keep", (Pass,), {"run": lambda self, model: model}))
             self.assertIn("Identity", m.op_types(poprt.Converter().convert(model)))
         self.assertNotIn("Identity", m.op_types(poprt.Converter().convert(model)))
+
+    def test_passes_in_the_place_of_those_that_options_select(self):
+        options = {"float_to_half": {"precision": "fp16"}, "int64_to_int32": {}, "erf_gelu_pattern": {"enable_erf_gelu": True},
+                   "auto_insert_remap": {"enable_insert_remap": True}, "serialize_matmul": {"serialize_matmul": {"product": "2"}},
+                   "float_to_fp8": {"precision": "fp8"}}
+        model = m.make([node("MatMul", ["x", "w"], ["h"], name="product"), node("Add", ["h", "h"], ["s"]), node("Relu", ["s"], ["y"])],
+                       {"x": [2, 3]}, {"y": [2, 4], "s": [2, 4]}, {"w": np.ones((3, 4), np.float32)})
+        for name, chosen in options.items():
+            called = []
+            with self.subTest(name), mock.patch.dict(base_pass._registered):
+                Pass.override_register_pass(name)(type("Mine", (Pass,), {"run": lambda self, model: called.append(self.name) or model}))
+                made = poprt.Converter(**chosen).convert(model)
+                self.assertEqual(called, [name])
+                self.assertEqual(made.graph.input[0].type.tensor_type.elem_type, 10 if name == "float_to_fp8" else 1)
+                called.clear()
+                poprt.Converter(skip_passes=name, **chosen).convert(model)
+                self.assertEqual(called, [])
+                if name != "int64_to_int32":
+                    poprt.Converter().convert(model)
+                    self.assertEqual(called, [])
+        for name, chosen in {"remove_outputs": {"remove_outputs": ["s"]}, "add_checkpoints": {"checkpoints": "h"},
+                             "const_input_shape": {"input_shape": {"x": [2, 3]}}, "check_with_fake_data": {"check": True}}.items():
+            with self.subTest(name), mock.patch.dict(base_pass._registered):
+                Pass.override_register_pass(name)(type("Mine", (Pass,), {"run": lambda self, model: called.append(self.name) or model}))
+                with self.assertRaisesRegex(UnimplementedError, f"pass {name} in Python cannot replace .* leave the option out"):
+                    poprt.Converter(**chosen).convert(model)
+                called.clear()
+                poprt.Converter(used_passes=[name]).convert(model)
+                self.assertEqual(called, [name])
+
+    def test_a_pass_that_only_inspects_replaces_one_by_its_attribute(self):
+        called = []
+        kind = type("Check", (ImmutablePass,), {"name": "final_check", "run": lambda self, model: called.append(1) or model})
+        poprt.Converter().convert(m.add_model())
+        kind.name = "test_no_longer_final_check"
+        self.assertEqual(called, [1])
+
+    def test_constraints_of_users_passes(self):
+        log = []
+
+        def make(name, *decorators):
+            cls = type(name, (Pass,), {"run": lambda self, model: log.append(self.name) or model})
+            for decorate in decorators:
+                cls = decorate(cls)
+            return register(name)(cls)
+
+        def convert(*names, **options):
+            log.clear()
+            poprt.Converter(used_passes=list(names), **options).convert(m.add_model())
+            return log
+
+        with mock.patch.dict(base_pass._registered):
+            make("test_base")
+            make("test_late", Pass.constraint_passes("depend", ["test_base", "constant_folding"]))
+            make("test_early", Pass.constraint_passes("before", ["test_base", "final_check"]))
+            make("test_enemy", Pass.against_passes(["test_base"]))
+            make("test_rival", Pass.against_passes(["constant_folding"]))
+            make("test_first", Pass.constraint_passes("before", ["constant_folding"]))
+            self.assertEqual(convert("test_late", "test_early"), ["test_early", "test_base", "test_late"])
+            self.assertEqual(convert("test_early", "test_base", "test_early", skip_passes="test_early"), ["test_base"])
+            with self.assertRaisesRegex(FailedPreconditionError, "test_enemy and test_base do not run together"):
+                convert("test_enemy", "test_base")
+            with self.assertRaisesRegex(FailedPreconditionError, "test_rival and constant_folding do not run together"):
+                convert("test_rival")
+            self.assertEqual(convert("test_rival", skip_passes="constant_folding"), ["test_rival"])
+            with self.assertRaisesRegex(FailedPreconditionError, "test_first must run before pass constant_folding"):
+                convert("test_first")
 
     def test_the_source_stays_as_it_is(self):
         model = m.add_model()
@@ -501,6 +588,12 @@ class Shapes(unittest.TestCase):
         self.assertEqual(get_shape(made.graph, "Y"), [8, 8])
         half = poprt.Converter(precision="fp16").convert(model)
         self.assertEqual(get_dtype(half.graph, "Y"), m.FLOAT16)
+
+    def test_a_custom_operator_cannot_be_skipped_in_fp16(self):
+        poprt.passes.register_shape_func(["TestLeakyRelu"])(self.function())
+        with self.assertRaisesRegex(InvalidArgumentError, "fp16_skip_op_types: .*TestLeakyRelu.* only if a plug-in has its operator"):
+            poprt.Converter(precision="fp16", fp16_skip_op_types="Relu, TestLeakyRelu").convert(self.model())
+        poprt.Converter(precision="fp16", fp16_skip_op_types="Relu").convert(self.model())
 
     def test_a_domain_needs_no_import(self):
         poprt.passes.register_shape_func(["TestLeakyRelu"])(self.function())

@@ -245,7 +245,7 @@ def get_all_named_subclasses(cls: Any) -> dict[str, Any]:
 
     def visit(parent: Any) -> None:
         for child in parent.__subclasses__():
-            if isinstance(vars(child).get("name"), str):
+            if isinstance(vars(child).get("name"), str) and not (issubclass(child, BuiltinPass) and child.name in found):
                 found[child.name] = child
             visit(child)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Optional, Sequence, Union
+from typing import AbstractSet, Any, Iterable, Optional, Sequence, Union
 
 from .. import _builtin
 from .._onnx import ModelProto
@@ -42,6 +42,37 @@ def groups(passes: Sequence[Pass], gather: bool) -> Iterable[Union[Pass, list[Bu
         yield item
     if together:
         yield together
+
+
+def broken_constraint(passes: Sequence[Pass], done: AbstractSet[str] = frozenset()) -> str:
+    """Returns which constraint of a pass in Python this order breaks, or an empty text. The library has run the passes
+    ``done`` before."""
+    names = [name_of(item) for item in passes]
+    for at, item in enumerate(passes):
+        if isinstance(item, BuiltinPass):
+            continue
+        for other in item.constraints.get("against", ()):
+            if other in names or other in done:
+                return f"passes {names[at]} and {other} do not run together; leave one out"
+        for other in item.constraints.get("depend", ()):
+            if other not in names[:at] and other not in done:
+                return f"pass {names[at]} depends on pass {other}, which does not run before it"
+        for other in item.constraints.get("before", ()):
+            if other in names[:at] or other in done:
+                return f"pass {names[at]} must run before pass {other}, and runs after it"
+    return ""
+
+
+def in_order(passes: Sequence[Pass], done: AbstractSet[str]) -> list[Pass]:
+    """Returns the passes in an order that the constraints of those in Python allow, with those on which they depend. The
+    library has run the passes ``done`` before. Raises FailedPreconditionError if there is no such order."""
+    if not broken_constraint(passes, done):
+        return list(passes)
+    ordered = PassManager(passes)._sort(done)
+    broken = broken_constraint(ordered, done)
+    if broken:
+        raise FailedPreconditionError(broken)
+    return ordered
 
 
 # The bytes of an initializer that a verification does not need: no shape depends on so many numbers.
@@ -129,17 +160,20 @@ class PassManager:
     def sort_passes(self) -> list[Pass]:
         """Sorts the passes by their constraints, otherwise keeping their order, adds those on which others depend, and
         returns them. Raises FailedPreconditionError if passes exclude each other or depend on each other in a cycle."""
+        return self._sort(frozenset())
+
+    def _sort(self, done: AbstractSet[str]) -> list[Pass]:
         if all(isinstance(item, BuiltinPass) for item in self._passes):
             ordered = _builtin.sort(item.call for item in self._passes if isinstance(item, BuiltinPass))
             present = self.get_all_pass_names()
             self._passes += [as_pass(name) for name in ordered if name not in present]
         else:
-            ordered = self._order()
+            ordered = self._order(done)
         self._passes.sort(key=lambda item: ordered.index(name_of(item)))
         return self.get_passes()
 
-    def _order(self) -> list[str]:
-        names = self._complete()
+    def _order(self, done: AbstractSet[str]) -> list[str]:
+        names = self._complete(done)
         after = {name: set(self._constraint(name, "depend")) & set(names) for name in names}
         for name in names:
             for later in self._constraint(name, "before"):
@@ -158,7 +192,11 @@ class PassManager:
         return ordered
 
     def run(self, model: ModelProto) -> ModelProto:
-        """Runs the passes in their present order and returns the model."""
+        """Runs the passes in their present order and returns the model. Raises FailedPreconditionError if this order breaks
+        a constraint of a pass in Python; ``sort_passes`` finds another."""
+        broken = broken_constraint(self._passes)
+        if broken:
+            raise FailedPreconditionError(f"{broken}; sort_passes() sorts the passes, and adds those on which others depend")
         return run_passes(model, self._passes, self.gather_ir_passes)
 
     def _constraint(self, name: str, kind: str) -> Sequence[str]:
@@ -166,11 +204,12 @@ class PassManager:
         found: Sequence[str] = cls.constraints.get(kind, ())
         return found
 
-    def _complete(self) -> list[str]:
+    def _complete(self, done: AbstractSet[str]) -> list[str]:
         """Returns the unique names in order, preceded by the passes on which they depend."""
         at = 0
         while at < len(self._passes):
-            wanted = [n for n in type(self._passes[at]).constraints.get("depend", ()) if n not in self.get_all_pass_names()]
+            present = {*self.get_all_pass_names(), *done}
+            wanted = [n for n in type(self._passes[at]).constraints.get("depend", ()) if n not in present]
             self._passes[at:at] = [as_pass(n) for n in wanted]
             at += 0 if wanted else 1
         return list(dict.fromkeys(self.get_all_pass_names()))
