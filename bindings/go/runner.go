@@ -37,8 +37,8 @@ type RunnerOptions struct {
 	// PadTimeout is Timeout by its older name: only one of them may be set. Since 0.1.
 	PadTimeout time.Duration
 	// Whether runs omit the checks of names and sizes. Then unknown names are ignored, missing inputs are zeros,
-	// missing outputs are dropped, and the size of the first binding determines the number of rows. Fused and
-	// conditional models need this. Since 1.0.
+	// missing outputs are dropped, the size of the first binding determines the number of rows, and others may be
+	// larger. Fused and conditional models need this. Since 1.0.
 	NoValidateIOParams bool
 	// NoValidateIO is NoValidateIOParams by its older name: only one of them may be set. Since 0.1.
 	NoValidateIO bool

@@ -46,8 +46,8 @@ namespace Poprt
         public bool ThreadSafe { get; set; } = true;
 
         /// <summary>Whether each run checks names and sizes. Without the checks, unknown names are ignored, missing
-        /// inputs are zeros, missing outputs are dropped, and the size of the first binding determines the number of
-        /// rows. Fused and conditional models need this. Default: true. Since 0.1.</summary>
+        /// inputs are zeros, missing outputs are dropped, the size of the first binding determines the number of rows,
+        /// and others may be larger. Fused and conditional models need this. Default: true. Since 0.1.</summary>
         public bool ValidateIoParams { get; set; } = true;
 
         /// <summary>The dimension along which requests may have any size. Null: none; runs are whole compiled batches.

@@ -210,8 +210,8 @@ class RuntimeConfig(RunnerConfig):
     #: busy. Nanoseconds, or a ``timedelta``. Since 0.1.
     timeout_ns: Union[int, datetime.timedelta] = 10_000_000
     #: Whether each run checks names and sizes. Without the checks, unknown names are ignored, missing inputs are zeros,
-    #: missing outputs are dropped, and the size of the first binding determines the number of rows. Fused and
-    #: conditional models need this. Since 0.1.
+    #: missing outputs are dropped, the size of the first binding determines the number of rows, and others may be
+    #: larger. Fused and conditional models need this. Since 0.1.
     validate_io_params: bool = True
     #: The dimension along which requests may have any size. UINT32_MAX: none; requests are whole compiled batches.
     #: Since 0.1.

@@ -89,8 +89,9 @@ typedef struct poprt_runner_options {
    * Since 0.1. */
   int32_t not_thread_safe;
   /* Whether runs omit the checks of names and sizes. Then unknown names are ignored, missing inputs
-   * are zeros, missing outputs are dropped, and the size of the first binding determines the number
-   * of rows. Fused and conditional models need this. Non-zero: yes. Since 0.1. */
+   * are zeros, missing outputs are dropped, the size of the first binding determines the number of
+   * rows, and others may be larger. Fused and conditional models need this. Non-zero: yes. Since
+   * 0.1. */
   int32_t no_validate_io_params;
   /* Whether requests may have any size along the batching dimension. A batch then contains rows of
    * several requests, and padding. The compiler proves that no row changes the results of another;

@@ -97,8 +97,8 @@ struct RuntimeConfig {
   // are gathered while the device is busy. Nanoseconds. Since 0.1.
   Nanoseconds timeoutNS = 10'000'000;
   // Whether each run checks names and sizes. Without the checks, unknown names are ignored, missing
-  // inputs are zeros, missing outputs are dropped, and the size of the first binding determines the
-  // number of rows. Fused and conditional models need this. Since 0.1.
+  // inputs are zeros, missing outputs are dropped, the size of the first binding determines the
+  // number of rows, and others may be larger. Fused and conditional models need this. Since 0.1.
   bool validateIOParams = true;
   // The dimension along which requests may have any size. UINT32_MAX: none; requests are whole
   // compiled batches. Since 0.1.
@@ -203,8 +203,8 @@ struct ModelRunnerConfig {
   // are gathered while the device is busy. Since 0.1.
   std::chrono::nanoseconds timeout_ns = std::chrono::nanoseconds(10'000'000);
   // Whether each run checks names and sizes. Without the checks, unknown names are ignored, missing
-  // inputs are zeros, missing outputs are dropped, and the size of the first binding determines the
-  // number of rows. Fused and conditional models need this. Since 0.1.
+  // inputs are zeros, missing outputs are dropped, the size of the first binding determines the
+  // number of rows, and others may be larger. Fused and conditional models need this. Since 0.1.
   bool validate_io_params = true;
   // The dimension along which requests may have any size. UINT32_MAX: none; requests are whole
   // compiled batches. Since 0.1.

@@ -78,6 +78,12 @@ void bind_anchors(const RunnerPlan& plan, std::span<const Binding> bindings,
              dtype_name(anchors[at].dtype), shape_string(anchors[at].shape), rows_from, rows);
       rows = n;
       rows_from = anchors[at].name;
+    } else if (b.bytes / row < rows) {
+      // A run would read or write beyond the memory.
+      fail(ErrorCode::invalid_argument,
+           "{} '{}': expected at least {} bytes for {} {}, which '{}' has, given {}", direction,
+           anchors[at].name, checked_mul(row, rows), rows, plan.dynamic ? "rows" : "batches",
+           rows_from, b.bytes);
     }
     if (!b.data && (b.bytes || row))
       fail(ErrorCode::invalid_argument, "{} '{}': the pointer is null", direction,

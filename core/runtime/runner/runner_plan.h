@@ -50,8 +50,8 @@ struct RunnerConfig {
   // gathered only while it is busy. It has no effect with flush_on_waiting_outputs or
   // is_batch_size_timeout_enabled, which decide when an incomplete batch runs.
   bool dispatch_when_idle = false;
-  // If false, unknown names are ignored, anchors that are not named get zeros or are dropped, and
-  // sizes are not checked: the first named anchor determines the number of rows.
+  // If false, unknown names are ignored, anchors that are not named get zeros or are dropped, the
+  // first named anchor determines the number of rows, and others may have more memory than that.
   bool validate_io_params = true;
   // The dimension along which requests may have any size. UINT32_MAX: requests are whole batches.
   uint32_t batching_dim = UINT32_MAX;

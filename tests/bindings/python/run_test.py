@@ -203,6 +203,17 @@ class Data(unittest.TestCase):
         runner.execute({"x": counting(8)}, {"y": y})
         np.testing.assert_array_equal(y, 2 * counting(8) + 1)
 
+    def test_without_validation_small_arrays_are_refused(self):
+        for options in ({}, {"batching_dim": 0}):
+            runner = affine(validate_io_params=False, **options)
+            self.addCleanup(runner.close)
+            x, y = counting(4, 4), np.full((3, 4), -1, np.float32)
+            for run in (runner.execute, lambda i, o: runner.execute_async(i, o).wait(), lambda i, o: runner.bind(i, o).execute()):
+                with self.assertRaises(errors.InvalidArgumentError) as caught:
+                    run({"x": x}, {"y": y})
+                self.assertIn("output 'y': expected at least 64 bytes", str(caught.exception))
+            np.testing.assert_array_equal(y, np.full((3, 4), -1))
+
 
 class Running(unittest.TestCase):
     def test_onnx_runtimes_way_of_asking(self):

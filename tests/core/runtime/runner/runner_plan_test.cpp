@@ -113,6 +113,24 @@ TEST(ValidateIoParams, WrongNamesAndSizesFailUnlessItIsOff) {
   EXPECT_EQ(off.q[1], 4);
 }
 
+// Runs must not read or write beyond memory whose size the request states.
+TEST(ValidateIoParams, MemoryThatIsTooSmallFailsAlsoIfItIsOff) {
+  for (const bool overlap : {false, true}) {
+    RunnerConfig config;
+    config.validate_io_params = false;
+    config.overlap_io = overlap;
+    Pair off(config);
+    off.q[0] = -1;
+    expect_error([&] { off.run({off.in_a, {"b", 0, off.b, 4}}, {off.out_p, off.out_q}); },
+                 ErrorCode::invalid_argument,
+                 "input 'b': expected at least 8 bytes for 1 batches, which 'a' has, given 4");
+    expect_error([&] { off.run({off.in_a, off.in_b}, {off.out_p, {"q", 0, off.q, 4}}); },
+                 ErrorCode::invalid_argument,
+                 "output 'q': expected at least 8 bytes for 1 batches, which 'a' has, given 4");
+    EXPECT_EQ(off.q[0], -1);
+  }
+}
+
 // poprt defines conditional execution as follows: with validate_io_params off, a request names the
 // anchors that it needs; the others are not connected.
 TEST(ConditionalExecution, AnchorsThatAreNotNamedDeliverZerosOrAreDropped) {

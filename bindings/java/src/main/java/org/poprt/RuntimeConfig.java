@@ -128,8 +128,8 @@ public final class RuntimeConfig {
 
   /**
    * Whether each run checks names and sizes. Without the checks, unknown names are ignored, missing
-   * inputs are zeros, missing outputs are dropped, and the size of the first binding determines the
-   * number of rows. Fused and conditional models need this.
+   * inputs are zeros, missing outputs are dropped, the size of the first binding determines the
+   * number of rows, and others may be larger. Fused and conditional models need this.
    *
    * @param on default true
    * @return this
