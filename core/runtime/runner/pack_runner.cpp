@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <span>
 #include <system_error>
 #include <thread>
 
@@ -14,6 +15,7 @@
 #include "base/fork_mutex.h"
 #include "base/half.h"
 #include "base/log.h"
+#include "program/batch_rows.h"
 #include "runtime/queue/request_queue.h"
 #include "runtime/runner/pack_description.h"
 #include "runtime/runner/runner_thread.h"
@@ -127,6 +129,7 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
   void check_segments(const int32_t* lengths, uint64_t places) const;
   uint64_t places(std::span<const InputBinding> in) const;
   void check_left_out(size_t input) const;
+  void check_one_item(const InputBinding& binding, const Anchor& anchor, uint64_t places) const;
   void start_thread();
   void serve() noexcept;
   void send() noexcept;
@@ -143,6 +146,7 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
   void take_unpack_info(const std::vector<Anchor>& in);
   void take_roles(const std::vector<Anchor>& in);
   void take_outputs(const std::vector<Anchor>& out);
+  void require_separate_items() const;
   void make_packs(const std::vector<Anchor>& in, const std::vector<Anchor>& out);
   // Describes an anchor for requests: one row (or one dimension) with the places of the longest
   // item.
@@ -200,6 +204,7 @@ PackRunner::State::State(std::shared_ptr<const Model> model, PackRunnerConfig gi
   if (!config.unpack_info_input_name.empty()) take_unpack_info(in);
   take_roles(in);
   take_outputs(out);
+  require_separate_items();
   make_packs(in, out);
 }
 
@@ -377,6 +382,21 @@ void PackRunner::State::take_outputs(const std::vector<Anchor>& out) {
   }
 }
 
+// Without unpack_info and item numbers, nothing separates the items of a row. Then no place may
+// change the results of another one.
+void PackRunner::State::require_separate_items() const {
+  const bool numbered = mask != SIZE_MAX && roles[mask] == Role::numbers;
+  const auto note = runner->model().opaque.find(program::kBatchRows);
+  if (numbered || lengths_input != SIZE_MAX || note == runner->model().opaque.end()) return;
+  for (const program::BatchRows& a : program::read_batch_rows(note->second))
+    if (a.axis == (matrix ? 1 : 0) && !a.mixed.empty() &&
+        std::ranges::count(a.inputs, config.dynamic_input_name))
+      fail(ErrorCode::failed_precondition,
+           "items of one pack would change each other's results: {}; compile the model with "
+           "pack_args, or with pass insert_attention_mask for single-row mode",
+           a.mixed);
+}
+
 void PackRunner::State::make_packs(const std::vector<Anchor>& in, const std::vector<Anchor>& out) {
   depth = std::max<size_t>(config.runner.queue_depth, std::min<uint64_t>(4 * max_items, 1 << 16));
   depth = std::max<size_t>(depth, 64);
@@ -448,6 +468,29 @@ void PackRunner::State::check_left_out(size_t input) const {
     log().warn("a request leaves out input '{}' of the pack runner: it is zeros", a.name);
 }
 
+// Checks that an input of variable length has the shape of one item: [places, ...] or
+// [1, places, ...], if the caller gives a shape.
+void PackRunner::State::check_one_item(const InputBinding& binding, const Anchor& anchor,
+                                       uint64_t places) const {
+  if (!binding.shape) return;
+  std::span<const int64_t> shape(binding.shape, binding.rank);
+  const Shape& whole = anchor.shape;
+  // With the dimensions of the model, the first one is the number of rows.
+  const bool has_rows = matrix && shape.size() == whole.size() && whole.size() > 1 &&
+                        static_cast<uint64_t>(whole[0] * whole[1]) == layout.places();
+  bool one = !has_rows || shape[0] == 1;
+  while (one && shape.size() > 1 && static_cast<uint64_t>(shape[0]) != places) {
+    one = shape[0] == 1;
+    shape = shape.subspan(1);
+  }
+  if (!one)
+    fail(ErrorCode::invalid_argument,
+         "input '{}': a request is one item, and [{},...] or [1,{},...] has its {} places, given "
+         "{}: submit a request for each item",
+         anchor.name, places, places, places,
+         shape_string(Shape(binding.shape, binding.shape + binding.rank)));
+}
+
 uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
                                     std::span<const OutputBinding> out, Request& request) const {
   const auto& in_anchors = runner->model().inputs();
@@ -480,6 +523,7 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
         fail(ErrorCode::invalid_argument,
              "input '{}': expected a multiple of {} bytes, given {} bytes", name, unit, b.bytes);
       places.add(name, b.bytes / unit, is_padded[at]);
+      check_one_item(b, in_anchors[at], b.bytes / unit);
     }
     request.inputs[at] = b.data;
   }

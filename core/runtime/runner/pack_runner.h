@@ -69,13 +69,17 @@ struct PackRunnerConfig {
 // was removed; a longer buffer is not written beyond them. With unpack_info an output has one entry
 // along its first dimension.
 //
+// A request is one item: if an input has a shape, it is [n, ...] or [1, n, ...]. Without
+// unpack_info and single-row mode nothing separates items, so the model must compute each place
+// alone.
+//
 // A pack is sent when it has max_valid_num items, when the next item does not fit, or after
 // `timeout`. Thread-safe.
 class PackRunner final : public BaseRunner {
  public:
   // Throws invalid_argument (configuration), not_found (a name in the configuration),
-  // failed_precondition (an unsuitable model), data_loss (an invalid description in the model), and
-  // the errors of ModelRunner.
+  // failed_precondition (an unsuitable model, or items that change each other), data_loss (an
+  // invalid description in the model), and the errors of ModelRunner.
   PackRunner(std::shared_ptr<const Model> model, PackRunnerConfig config);
   // Requests that wait fail with cancelled. A pack that is being computed is completed.
   ~PackRunner() override;

@@ -18,7 +18,7 @@
 namespace poprt::runtime {
 
 // The memory of one anchor in a request: by name, or by index if data() of the name is null. The
-// shape may be null; only runners for several shapes use it.
+// shape may be null; only runners for several shapes use it, and pack runners that of an input.
 struct InputBinding {
   std::string_view name;
   size_t index = 0;

@@ -10,13 +10,17 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/shape.h"
 #include "base/tensor.h"
+#include "program/batch_rows.h"
+#include "support/error_code.h"
 #include "support/function_device.h"
 
 namespace poprt::runtime {
 namespace {
 
 using namespace std::chrono_literals;
+using test::expect_error;
 using test::FunctionDevice;
 
 constexpr int64_t kPackRows = 2, kPackLength = 8, kPackItems = 4;
@@ -109,6 +113,54 @@ TEST(PackRunner, ACountOfItemsReleasesAPack) {
   ASSERT_EQ(s.seen.ids.size(), 1u);
   EXPECT_EQ(s.seen.ids[0], places({{0, a.ids}, {5, b.ids}, {11, c.ids}}));
   s.runner->stop();
+}
+
+// Several rows would be one item, which attention does not separate.
+TEST(PackRunner, ARequestIsOneItem) {
+  PackSetup s(false, [](auto& c) { c.max_valid_num = 1; });
+  const auto run_with = [&](const Shape& shape) {
+    Item a(6, 10);
+    for (InputBinding& b : a.in) b.shape = shape.data(), b.rank = shape.size();
+    s.runner->execute(a.in, a.out);
+    return a.right();
+  };
+  for (const Shape& shape : {Shape{6}, {1, 6}, {1, 1, 6}, {6, 1, 1}}) EXPECT_TRUE(run_with(shape));
+  for (const Shape& shape : {Shape{2, 3}, {3, 2}, {6, 1}, {1, 2, 3}, {2, 3, 1}})
+    expect_error([&] { run_with(shape); }, ErrorCode::invalid_argument,
+                 "input 'ids': a request is one item, and [6,...] or [1,6,...] has its 6 places, "
+                 "given " +
+                     shape_string(shape) + ": submit a request for each item");
+  s.runner->stop();
+}
+
+// The compiler states whether places change each other's results.
+TEST(PackRunner, ItemsThatNothingSeparatesMustNotChangeEachOther) {
+  const auto create = [](const std::vector<std::string>& inputs, const std::string& mixed,
+                         uint32_t axis, bool numbers, bool unpacks = false) {
+    std::vector<program::Anchor> in{{"ids", DType::s32, {2, 8}}, {"mask", DType::s32, {2, 8}}};
+    if (unpacks) in.push_back({"unpack_info", DType::s32, {4, 1}});
+    const auto model = test::anchors_only(in, {{"y", DType::s32, {unpacks ? 4 : 2, 8}}});
+    model->opaque[program::kBatchRows] =
+        program::note_of_batch_rows({{axis, axis ? 8 : 2, inputs, mixed}});
+    PackRunnerConfig config;
+    config.timeout = 24h;
+    config.dynamic_input_name = "ids";
+    if (numbers) config.enable_single_row_mode("mask");
+    if (unpacks) config.unpack_info_input_name = "unpack_info";
+    config.runner.session.device =
+        std::make_shared<FunctionDevice>([](const void* const*, void* const*) {});
+    const PackRunner runner(model, config);
+  };
+  const std::vector<std::string> both{"ids", "mask"};
+  expect_error([&] { create(both, "node 'softmax' mixes", 1, false); },
+               ErrorCode::failed_precondition,
+               "items of one pack would change each other's results: node 'softmax' mixes; compile "
+               "the model with pack_args");
+  create(both, "", 1, false);
+  create(both, "node 'softmax' mixes", 0, false);  // rows
+  create({"mask"}, "node 'softmax' mixes", 1, false);
+  create(both, "node 'softmax' mixes", 1, true);
+  create(both, "node 'softmax' mixes", 1, false, true);
 }
 
 TEST(PackRunner, AnItemThatDoesNotFitReleasesAPack) {
