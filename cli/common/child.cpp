@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,8 +11,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "common/abi.h"
+#include "common/interrupt.h"
 
 namespace poprt::cli {
 
@@ -34,6 +36,26 @@ std::vector<std::string> python_module(const std::string& name) {
   return words;
 }
 
+namespace {
+
+// In a child process: replaces it by the program, and returns if that fails. The parent may have
+// threads, so only async-signal-safe functions are allowed.
+void start(char* const* arguments, const char* output, pid_t parent) {
+  // The kernel ends the child with its parent, also if the parent has no time to do so.
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return;
+  if (::getppid() != parent) ::_exit(127);
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  if (nothing < 0 || ::dup2(nothing, 0) < 0) return;
+  if (nothing > 0) ::close(nothing);
+  if (*output) {
+    const int file = ::open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0 || ::dup2(file, 1) < 0 || ::dup2(1, 2) < 0) return;
+  }
+  ::execvp(arguments[0], arguments);
+}
+
+}  // namespace
+
 int run_program(const std::vector<std::string>& words, const std::string& purpose,
                 const std::filesystem::path& output) {
   std::fflush(nullptr);  // the program's output must come after earlier output
@@ -44,24 +66,34 @@ int run_program(const std::vector<std::string>& words, const std::string& purpos
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  if (!output.empty()) {
-    posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
-                                     0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  }
-  pid_t child = 0;
-  const int error =
-      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error)
+  const auto fail_to_start = [&](int error) {
     throw Failure(fmt::format("{}: cannot start {}: {}", purpose, words[0], std::strerror(error)));
+  };
+  int report[2];  // the child writes the error that prevents its start
+  if (::pipe2(report, O_CLOEXEC) != 0) fail_to_start(errno);
+  const pid_t parent = ::getpid(), child = ::fork();
+  if (child == 0) {
+    start(arguments.data(), output.c_str(), parent);
+    const int error = errno;
+    (void)!::write(report[1], &error, sizeof error);
+    ::_exit(127);
+  }
+  int error = child < 0 ? errno : 0;
+  std::optional<EndedWithUs> ended_with_us(child);
+  ::close(report[1]);
+  while (child > 0 && ::read(report[0], &error, sizeof error) < 0 && errno == EINTR) {
+  }
+  ::close(report[0]);
+  siginfo_t info;
+  while (child > 0 && ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) < 0 &&
+         errno == EINTR) {
+  }
+  ended_with_us.reset();  // from now on another process may get the number
   int status = 0;
   pid_t ended = 0;
-  while ((ended = waitpid(child, &status, 0)) < 0 && errno == EINTR) {
+  while (child > 0 && (ended = waitpid(child, &status, 0)) < 0 && errno == EINTR) {
   }
+  if (error) fail_to_start(error);
   return ended == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 

@@ -19,8 +19,9 @@ std::vector<std::string> python_module(const std::string& name);
 
 // Runs a program with an empty standard input and waits for it. Its output goes to the file
 // `output`, or to the output of this process if `output` is empty. Returns the exit code, or -1 if
-// the program was killed. Sets SIGCHLD to its default if it is ignored. Throws Failure, with
-// `purpose` as prefix, if it cannot be started.
+// the program was killed. The program is killed when this process ends, in whatever way. Sets
+// SIGCHLD to its default if it is ignored. Throws Failure, with `purpose` as prefix, if it cannot
+// be started.
 int run_program(const std::vector<std::string>& words, const std::string& purpose,
                 const std::filesystem::path& output = {});
 

@@ -3,15 +3,20 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <climits>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace poprt::cli {
 namespace {
@@ -27,8 +32,69 @@ struct Entry {
 
 char prefix[32];  // prefix of the names of this process's temporary files
 
-// This function, interrupted() and remove_temporaries() run in signal handlers and may call only
-// async-signal-safe functions. `descriptors` is /proc/self/fd.
+// Empty places are null and 0.
+std::array<std::atomic<const char*>, 64> removed_paths;
+std::array<std::atomic<pid_t>, 64> ended_children;
+// The process whose files and children these are. A forked child has a copy of the places.
+std::atomic<pid_t> places_owner;
+
+void clear_after_fork() {
+  const pid_t before = places_owner.exchange(::getpid());
+  if (before == 0 || before == ::getpid()) return;
+  for (auto& place : removed_paths) place = nullptr;
+  for (auto& place : ended_children) place = 0;
+}
+
+// Puts the value into an empty place and returns the place, or null if there is none.
+template <class Places, class T>
+auto* put(Places& places, T value) {
+  clear_after_fork();
+  for (auto& place : places) {
+    T empty{};
+    if (place.compare_exchange_strong(empty, value)) return &place;
+  }
+  return static_cast<std::atomic<T>*>(nullptr);
+}
+
+// The following functions and remove_temporaries() run in signal handlers and may call only
+// async-signal-safe functions.
+
+template <class F>
+void for_each_entry(int folder, F&& f) {
+  alignas(Entry) char entries[1024];
+  for (;;) {
+    const long size = ::syscall(SYS_getdents64, folder, entries, sizeof entries);
+    if (size <= 0) return;
+    for (long at = 0; at < size;) {
+      const auto* entry = reinterpret_cast<const Entry*>(entries + at);
+      at += entry->bytes;
+      f(entry->name);
+    }
+  }
+}
+
+// Removes a file, or a folder with its contents. Symbolic links are not followed.
+void remove_tree(int folder, const char* name) {
+  if (::unlinkat(folder, name, 0) == 0) return;
+  const int inner = ::openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (inner < 0) return;
+  for_each_entry(inner, [&](const char* entry) {
+    if (std::strcmp(entry, ".") != 0 && std::strcmp(entry, "..") != 0) remove_tree(inner, entry);
+  });
+  ::close(inner);
+  (void)::unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+void end_children() {
+  for (auto& place : ended_children)
+    if (const pid_t child = place.load(); child > 0) {
+      ::kill(child, SIGKILL);
+      while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    }
+}
+
+// `descriptors` is /proc/self/fd.
 void remove_if_temporary(int descriptors, const char* number) {
   char path[PATH_MAX];
   const ssize_t size = ::readlinkat(descriptors, number, path, sizeof path - 1);
@@ -47,19 +113,27 @@ void interrupted(int signal) {
 }  // namespace
 
 void remove_temporaries() {
+  if (places_owner.load() == ::getpid()) {
+    end_children();  // they write to the files below
+    for (auto& place : removed_paths)
+      if (const char* path = place.load()) remove_tree(AT_FDCWD, path);
+  }
   const int descriptors = ::open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptors < 0) return;
-  alignas(Entry) char entries[4096];
-  for (;;) {
-    const long size = ::syscall(SYS_getdents64, descriptors, entries, sizeof entries);
-    if (size <= 0) break;
-    for (long at = 0; at < size;) {
-      const auto* entry = reinterpret_cast<const Entry*>(entries + at);
-      remove_if_temporary(descriptors, entry->name);
-      at += entry->bytes;
-    }
-  }
+  for_each_entry(descriptors,
+                 [&](const char* number) { remove_if_temporary(descriptors, number); });
   ::close(descriptors);
+}
+
+RemovedWithUs::RemovedWithUs(std::string path)
+    : path_(std::move(path)), slot_(put(removed_paths, path_.c_str())) {}
+RemovedWithUs::~RemovedWithUs() {
+  if (slot_) slot_->store(nullptr);
+}
+
+EndedWithUs::EndedWithUs(pid_t child) : slot_(put(ended_children, child)) {}
+EndedWithUs::~EndedWithUs() {
+  if (slot_) slot_->store(0);
 }
 
 void remove_temporaries_when_interrupted() {

@@ -1,4 +1,5 @@
-// A folder that the destructor removes with its contents.
+// A folder that the destructor removes with its contents. Signals that end the command remove it,
+// too (interrupt.h).
 #pragma once
 
 #include <fmt/format.h>
@@ -7,9 +8,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "common/abi.h"
+#include "common/interrupt.h"
 
 namespace poprt::cli {
 
@@ -29,6 +32,7 @@ class TemporaryFolder {
       throw Failure(
           fmt::format("cannot make a folder in '{}': {}", folder.string(), std::strerror(errno)));
     path_ = name;
+    removed_.emplace(name);
   }
   ~TemporaryFolder() {
     std::error_code error;
@@ -40,6 +44,7 @@ class TemporaryFolder {
 
  private:
   std::filesystem::path path_;
+  std::optional<RemovedWithUs> removed_;
 };
 
 }  // namespace poprt::cli

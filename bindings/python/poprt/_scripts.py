@@ -17,6 +17,7 @@ import traceback
 from typing import Any
 
 from . import poprt_raw as _raw
+from . import _conversion
 from ._conversion import convert, in_python
 from ._onnx import onnx
 from ._plugins import load_plugin
@@ -113,6 +114,8 @@ def main() -> None:
     logging.basicConfig(format="%(asctime)s %(levelname)s [%(name)s] %(filename)s:%(lineno)d] %(message)s")
     logging.getLogger("poprt").setLevel(level)
     _raw.raw_set_log_level(level)
+    # The command removes this folder, also when a signal ends it and this process.
+    _conversion.temporary_folder = os.path.dirname(os.path.abspath(request_path))
     answer = _answer(request)
     with open(answer_path, "w", encoding="utf-8") as file:
         json.dump(answer, file)

@@ -4,9 +4,14 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
 
 #include "cli/child_process.h"
 #include "cli/command_line.h"
+#include "common/child.h"
+#include "common/temporary_folder.h"
 
 namespace poprt::cli {
 namespace {
@@ -34,6 +39,42 @@ TEST(Interrupt, SignalsRemoveTemporaryFilesThatAreOpen) {
     EXPECT_EQ(left.size(), 4U) << left.front();
     EXPECT_TRUE(std::filesystem::exists(path("kept")));
     EXPECT_TRUE(std::filesystem::exists(path(".poprt-1-a")));
+  }
+}
+
+TEST(Interrupt, SignalsEndChildrenAndRemoveTemporaryFolders) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGKILL}) {
+    const TemporaryFolder folder;
+    const auto path = [&](const std::string& name) { return (folder.path() / name).string(); };
+    ::setenv("TMPDIR", folder.path().c_str(), 1);
+    const int status = status_of([&] {
+      ::signal(signal, SIG_DFL);
+      remove_temporaries_when_interrupted();
+      const TemporaryFolder removed;
+      std::filesystem::create_directories(removed.path() / "a/b");
+      std::ofstream(removed.path() / "a/b/c") << "text";
+      std::filesystem::create_symlink(path("kept"), removed.path() / "a/link");
+      std::ofstream(path("kept")) << "text";
+      std::ofstream(path("part")) << "text";
+      const RemovedWithUs part(path("part"));
+      // The child ends the command and would write a file after that.
+      run_program({"sh", "-c",
+                   "echo $$ > " + path("child") + "; kill -" + std::to_string(signal) + " " +
+                       std::to_string(::getpid()) + "; sleep 1; echo > " + path("late")},
+                  "purpose");
+    });
+    ::unsetenv("TMPDIR");
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
+    const pid_t child = std::stoi(read_file(path("child")));
+    for (int i = 0; i < 500 && ::kill(child, 0) == 0; i++) ::usleep(10'000);
+    EXPECT_FALSE(std::filesystem::exists(path("late")));
+    std::set<std::string> left;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+      left.insert(entry.path().filename().string());
+    if (signal == SIGKILL)
+      EXPECT_EQ(left.size(), 4U);
+    else
+      EXPECT_EQ(left, (std::set<std::string>{"child", "kept"}));
   }
 }
 
