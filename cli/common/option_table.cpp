@@ -32,6 +32,7 @@ OptionInfo read(const Json& j) {
                     .standard = text("default"),
                     .since = text("since"),
                     .needs = text("needs"),
+                    .goes_with = text("goes_with"),
                     .choices = j.value("choices", std::vector<std::string>()),
                     .unavailable = j.value("unavailable", std::vector<std::string>()),
                     .aliases = j.value("aliases", std::vector<std::string>()),
@@ -272,6 +273,13 @@ std::string GivenOptions::compiler_field(const std::string& name, std::string st
   for (const std::string& word : found->second)
     if (word.starts_with(name + "=")) standard = word.substr(name.size() + 1);
   return standard;
+}
+
+std::string GivenOptions::word_with_several_shapes() const {
+  std::istringstream words(joined("input_shape"));
+  for (std::string word; std::getline(words, word);)
+    if (word.find('/', word.rfind('=') + 1) != word.npos) return word;
+  return {};
 }
 
 NamedOptions GivenOptions::for_library() const {

@@ -14,7 +14,7 @@ class Command;
 class Option;
 
 struct OptionInfo {
-  std::string name, group, help, value, kind, effect, note, standard, since, needs;
+  std::string name, group, help, value, kind, effect, note, standard, since, needs, goes_with;
   std::vector<std::string> choices, unavailable, aliases;
   std::optional<double> least, above, most;
   bool command = false;     // the library does not have the option
@@ -79,6 +79,8 @@ class GivenOptions {
   std::vector<std::string> words_except(const std::set<std::string>& options) const;
   // Returns the value of a field of --compiler_options, or `standard` if it is not given.
   std::string compiler_field(const std::string& name, std::string standard = {}) const;
+  // Returns the first word of --input_shape with several shapes, or an empty text.
+  std::string word_with_several_shapes() const;
   // Returns the options for the library in the order of the table, with names separated by commas
   // and words by line feeds.
   NamedOptions for_library() const;

@@ -9,6 +9,7 @@
 
 #include "common/abi.h"
 #include "common/child.h"
+#include "common/interrupt.h"
 #include "common/json.h"
 #include "common/temporary_folder.h"
 
@@ -77,6 +78,18 @@ NamedOptions without(NamedOptions named, std::initializer_list<const char*> name
   return named;
 }
 
+// Whether the compilation of a model that was converted with the option needs the option, too. The
+// others are complete in the converted model.
+bool acts_after_conversion(const OptionInfo& option, const std::string& precision) {
+  // Another conversion to fp16 changes nothing if it leaves out the same operators. One to 8 bits
+  // would need calibration.
+  if (option.name == "precision" || option.goes_with == "precision")
+    return !precision.starts_with("fp8") && precision != "int8";
+  constexpr const char* kAlso[] = {"allow_symlinks", "embed_source", "skip_passes", "strict"};
+  return option.executable || option.group == "Compilation" || option.effect == "recorded" ||
+         std::ranges::find(kAlso, option.name) != std::end(kAlso);
+}
+
 }  // namespace
 
 bool has_scripts(const GivenOptions& given) {
@@ -99,6 +112,8 @@ void convert_with_scripts(const GivenOptions& given, const std::string& source,
                   {"options", Json::object()}};
   for (const auto& [name, value] : without(given.for_library(), {"passes"}))
     request["options"][name] = value;
+  std::error_code error;
+  const RemovedWithUs part(std::filesystem::weakly_canonical(target, error).string() + ".part");
   request_answer(given, request);
 }
 
@@ -116,15 +131,20 @@ NamedOptions options_with_scripts(const GivenOptions& given) {
 }
 
 NamedOptions options_after_scripts(const GivenOptions& given) {
+  const std::string precision = given.text("precision");
   NamedOptions kept;
-  for (const auto& [name, value] : options_with_scripts(given)) {
-    const OptionInfo& option = *option_tables().find(name);
-    const bool fp8 = name == "precision" && value.starts_with("fp8");
-    if (option.group == "Compilation" || option.effect == "recorded" || name == "skip_passes" ||
-        (name == "precision" && !fp8))
+  for (const auto& [name, value] : options_with_scripts(given))
+    if (acts_after_conversion(*option_tables().find(name), precision))
       kept.emplace_back(name, value);
-  }
   return kept;
+}
+
+void check_shapes_of_scripts(const GivenOptions& given) {
+  if (const std::string word = given.word_with_several_shapes(); !word.empty())
+    throw Usage(
+        fmt::format("{}: passes and shape functions in Python convert a model at one shape, and "
+                    "--input_shape {} gives several; give one shape",
+                    purpose(given), word));
 }
 
 }  // namespace poprt::cli

@@ -27,8 +27,10 @@ void convert_with_scripts(const GivenOptions& given, const std::string& source,
 // Returns the options for the library without --passes, and without the names in --skip_passes that
 // the library does not know, because they may be those of scripts.
 NamedOptions options_with_scripts(const GivenOptions& given);
-// The same for compiling the converted model, without the options that conversion has already
-// applied.
+// The same for compiling the converted model: without the options whose effect is complete in that
+// model, for which the table of options decides.
 NamedOptions options_after_scripts(const GivenOptions& given);
+// Throws Usage if an input has several shapes. A converted model has only the last one.
+void check_shapes_of_scripts(const GivenOptions& given);
 
 }  // namespace poprt::cli

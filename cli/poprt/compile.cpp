@@ -83,13 +83,18 @@ void convert_and_compile(const GivenOptions& given) {
   const Compiler compiler =
       CompilerSettings(scripts ? options_with_scripts(given) : given.for_library(), given, bar)
           .make();
+  const bool exports = exports_popef(given), compiles = exports || given.has("run");
+  if (scripts && compiles) check_shapes_of_scripts(given);
+  const Compiler second = scripts && compiles
+                              ? CompilerSettings(options_after_scripts(given), given, bar).make()
+                              : nullptr;
   const Source source(given);
   const std::string& input = source.path();
   check_shape_names(given, input);
   show_model(given, compiler.get(), input);
   if (only_prints(given)) return;
   MadeFolder made(given.text("output_dir", "./"));
-  const bool exports = exports_popef(given), writes = writes_converted(given);
+  const bool writes = writes_converted(given);
   // If the converted model is not requested (`writes`), scripts and checks write it into a
   // temporary folder.
   const bool converts = writes || scripts || given.has("check");
@@ -108,11 +113,9 @@ void convert_and_compile(const GivenOptions& given) {
     bar.finish();
   }
   // A report of a check is printed even if the compilation fails, and its files stay.
-  if (reports(given) || (!exports && !given.has("run"))) written.keep(writes);
+  if (reports(given) || !compiles) written.keep(writes);
   print_reports(given, fs::path(converted).parent_path());
   if (!exports) warn_of_executable(given);
-  const Compiler second =
-      scripts ? CompilerSettings(options_after_scripts(given), given, bar).make() : nullptr;
   const poprt_compiler* last = scripts ? second.get() : compiler.get();
   if (exports) {
     bar.begin("Graph compilation");

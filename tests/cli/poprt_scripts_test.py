@@ -2,8 +2,13 @@
 
 import json
 import os
+import signal
+import struct
 import sys
+import tempfile
+import time
 import unittest
+import zipfile
 from unittest import mock
 
 import onnx_writer as w
@@ -98,14 +103,80 @@ class CustomPasses(ScriptTest):
         self.succeeds("executable.popef", "--input", "x=x.npy", "--output", "y=y.npy", command="poprt_exec run")
         with open(self.path("y.npy"), "rb") as file:
             data = file.read()
-        import struct
         self.assertEqual(struct.unpack("<6f", data[-24:]), tuple(-float(i) for i in range(6)))  # (x - x) - x
 
     def write_x(self):
-        import struct
         header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }".ljust(117) + "\n"
         self.write("x.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
                    struct.pack("<6f", *range(6)))
+
+    def test_options_of_the_executable_act_too(self):
+        """An executable is the same with a pass that changes nothing as without it."""
+        self.write("same.py", b"from poprt import Pass\nclass Same(Pass):\n    name = 'same'\n    def run(self, m):\n        return m\n")
+        weights = [w.floats(name, [64, 64], [(i * 37 % 101) / 64 for i in range(4096)]) for name in ("v", "w")]
+        self.write("dense.onnx", w.model([w.node("MatMul", ["x", "v"], ["h"]), w.node("Relu", ["h"], ["r"]), w.node("MatMul", ["r", "w"], ["y"])],
+                                         [w.value("x", w.F32, [8, 64])], [w.value("y", w.F32, [8, 64])], weights))
+        self.write("convolution.onnx", w.model([w.node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])], [w.value("x", w.F32, [1, 16, 32, 32])],
+                                               [w.value("y", w.F32, [1, 16, 32, 32])], [w.floats("w", [16, 16, 3, 3], [i % 7 / 8 for i in range(2304)])]))
+        sizes = {}
+        for model, words in (("dense", []), ("dense", ["--reproducible"]), ("dense", ["--execution_precision", "bf16"]),
+                             ("dense", ["--precision", "bf16"]), ("dense", ["--precision", "fp16"]),
+                             ("dense", ["--precision", "fp16", "--fp16_skip_op_types", "MatMul"]), ("dense", ["--embed_source"]),
+                             ("dense", ["--estimate"]), ("dense", ["--numerics", "faithful"]), ("convolution", []),
+                             ("convolution", ["--winograd", "off"]), ("convolution", ["--compact"])):
+            with self.subTest(words):
+                for path, more in ((f"a_{model}.popef", []), (f"b_{model}.popef", ["--custom_pass_config", "same.py", "--passes", "same"])):
+                    self.succeeds("-i", model + ".onnx", *words, *more, "-o", path)
+                found = [self.contents(f"{part}_{model}.popef") for part in "ab"]
+                for part in "ab":
+                    os.remove(self.path(f"{part}_{model}.popef"))
+                if words == ["--embed_source"]:  # the one has the converted model, the other that of the user
+                    self.assertGreater(found[1][1], sizes["dense",][1])
+                    found = [facts[:1] for facts in found]
+                self.assertEqual(*found)
+                sizes[model, *words] = found[0]
+        different = [key for key in sizes if key[1:] and key[1:] != ("--precision", "bf16") and sizes[key] == sizes[key[:1]]]
+        self.assertEqual(different, [])  # the options act
+
+    def contents(self, path):
+        """The anchors and the metadata of a PopEF file, and the size of its program in units of 512 bytes."""
+        dump = self.succeeds("--all", path, command="popef_dump").replace(path, "")
+        lines = [line for line in dump.splitlines() if " = " in line and "hash" not in line]
+        return lines, os.path.getsize(self.path(path)) // 512
+
+    def test_int8_with_a_script(self):
+        data = b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + b"{'descr': '<f4', 'fortran_order': False, 'shape': (16, 64), }".ljust(117) + \
+            b"\n" + struct.pack("<1024f", *(i % 13 / 8 for i in range(1024)))
+        with zipfile.ZipFile(self.path("samples.npz"), "w") as file:
+            file.writestr("x.npy", data)
+        self.write("bytes.onnx", w.model([w.node("MatMul", ["x", "w"], ["y"])], [w.value("x", w.F32, [8, 64])], [w.value("y", w.F32, [8, 64])],
+                                         [w.floats("w", [64, 64], [(i * 37 % 101) / 64 for i in range(4096)])]))
+        words = ["-i", "bytes.onnx", "--precision", "int8", "--calibration_with_data", "--data_preprocess", "samples.npz", "--export_popef"]
+        self.succeeds(*words, "--passes", "replace_add_with_sub", "--custom_pass_config", "sub.py")
+        self.assertIn("QuantizeLinear", self.ops("bytes.optimized.onnx"))
+
+    def test_several_shapes_are_refused(self):
+        words = ["-i", "add.onnx", "--input_shape", "x=2,3/4,3", "--custom_pass_config", "sub.py", "-o", "several.popef"]
+        self.misused(words, "--custom_pass_config", "--input_shape x=2,3/4,3 gives several")
+
+    def test_a_signal_ends_the_interpreter_too(self):
+        self.write("slow.py", b"import os, time\nfrom poprt import Pass\nclass Slow(Pass):\n    name = 'slow'\n    def run(self, m):\n"
+                              b"        open('child', 'w').write(str(os.getpid()))\n        time.sleep(2)\n        return m\n")
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
+            with self.subTest(number), tempfile.TemporaryDirectory() as temporary:
+                process = self.begun(["-i", "add.onnx", "--output_dir", "out", "--custom_pass_config", "slow.py", "--passes", "slow"],
+                                     self.folder, {**os.environ, "TMPDIR": temporary},
+                                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+                while not os.path.exists(self.path("child")) or not os.path.getsize(self.path("child")):
+                    self.assertIsNone(process.poll())
+                    time.sleep(0.01)
+                process.send_signal(number)
+                self.assertEqual(process.wait(60), -number)
+                if number != signal.SIGKILL:  # the command can remove nothing then
+                    self.assertEqual(os.listdir(temporary), [])
+                time.sleep(2.5)
+                self.assertFalse(os.path.exists(self.path("out/add.optimized.onnx")))
+                os.remove(self.path("child"))
 
     def test_order_is_that_of_passes(self):
         self.write("log.py", b"from poprt import Pass\n" + b"".join(

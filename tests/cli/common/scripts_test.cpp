@@ -128,9 +128,57 @@ TEST(Scripts, PassesOnlyKnownOptionsToTheLibrary) {
   EXPECT_EQ(names(options_after_scripts(all)),
             "available_memory_proportion=0.5 disable_fast_norm=True num_io_tiles=32 precision=fp16 "
             "skip_passes=sort_graph,constant_folding");
-  for (const char* precision : {"fp8", "fp8_weight"})
+  for (const char* precision : {"fp8", "fp8_weight", "int8"})
     EXPECT_EQ(names(options_after_scripts(given({{"precision", {precision}}}))), "");
   EXPECT_EQ(names(options_with_scripts(given({{"skip_passes", {"mine"}}}))), "");
+}
+
+// The options whose effect is complete in the converted model.
+const std::set<std::string> kOfConversion = {
+    "input_shape", "batch_size", "batch_axis", "infer_shape_ahead", "convert_version",
+    "lowest_opset", "remove_outputs", "checkpoints", "check",
+    // precision
+    "fp8_params", "fp8_skip_op_names", "calibration_with_data", "calibration_loss_type",
+    "num_of_layers_keep_fp16", "data_preprocess", "precision_compare", "narrow_int64",
+    "eightbitsio", "int8_skip_op_names", "num_of_layers_keep_fp32", "calibration_percentile",
+    "calibration_labels",
+    // graph
+    "passes", "pass_args", "enable_erf_gelu", "enable_insert_remap", "remap_mode",
+    "max_tensor_size", "serialize_matmul", "serialize_matmul_add", "merge_matmul",
+    "merge_matmul_add", "merge_moe", "merge_if_with_same_cond", "enable_compress_pattern",
+    "fold_periodic_initializer", "apply_hcsr", "pack_args"};
+
+TEST(Scripts, EveryOptionActsOnTheConversionAndOthersAlsoOnTheCompilation) {
+  std::vector<std::pair<std::string, Words>> options;
+  for (const OptionInfo& option : option_tables().options)
+    if (!option.command) options.emplace_back(option.name, Words{option.is_flag() ? "True" : "1"});
+  for (auto& [name, words] : options)
+    if (name == "skip_passes") words = {"constant_folding"};
+  const size_t count = options.size();
+  EXPECT_GT(count, 60U);
+  options.emplace_back("custom_pass_config", Words{"a.py"});
+  const StandIn python = answering(R"({"passes":[]})");
+  convert_with_scripts(given(options), "from.onnx", "to.onnx");
+  const auto request = read_json(python.file("request.json"));
+  EXPECT_EQ(request["options"].size(), count - 1);  // all but `passes`
+  std::set<std::string> left;
+  for (const auto& [name, words] : options)
+    if (name != "custom_pass_config") left.insert(name);
+  for (const auto& [name, value] : options_after_scripts(given(options))) left.erase(name);
+  EXPECT_EQ(fmt::format("{}", fmt::join(left, " ")),
+            fmt::format("{}", fmt::join(kOfConversion, " ")));
+}
+
+TEST(Scripts, ConvertAtOneShape) {
+  const auto message_for = [](const Words& shapes) {
+    return message_of<Usage>([&] {
+      check_shapes_of_scripts(given({{"custom_pass_config", {"a.py"}}, {"input_shape", shapes}}));
+      throw Usage("");
+    });
+  };
+  EXPECT_EQ(message_for({"x=1,4", "a/b=2,4", "a=b/c=1"}), "");
+  EXPECT_NE(message_for({"x=1,4", "y=1,4/2,4"}).find("--input_shape y=1,4/2,4 gives several"),
+            std::string::npos);
 }
 
 }  // namespace
