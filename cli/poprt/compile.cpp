@@ -139,7 +139,7 @@ void convert_and_compile(const GivenOptions& given) {
     bar.finish();
     written.keep(writes);
   }
-  run_random(Executable(executable).get());
+  run_random(Executable(executable).get(), given.has("apply_hcsr"));
   print_estimate(estimate.get());
 }
 

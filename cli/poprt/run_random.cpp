@@ -51,8 +51,11 @@ void run_random(poprt_runner* runner, const std::string& prefix) {
              static_cast<double>(batch) * 1000.0 / median);
 }
 
-void run_random(const poprt_executable* executable) {
-  run_random(make_runner(executable, {}).get(), "");
+void run_random(const poprt_executable* executable, bool joins_inputs) {
+  if (!joins_inputs) return run_random(make_runner(executable, {}).get(), "");
+  poprt_runner* runner = nullptr;
+  check(poprt_host_concat_runner_create(executable, nullptr, &runner));
+  run_random(Runner(runner).get(), "");
 }
 
 Estimate estimate_of(const GivenOptions& given, const poprt_compiler* compiler,

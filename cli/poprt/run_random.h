@@ -10,7 +10,8 @@ namespace poprt::cli {
 
 // Runs with the inputs and outputs whose names start with `prefix`.
 void run_random(poprt_runner* runner, const std::string& prefix);
-void run_random(const poprt_executable* executable);
+// `joins_inputs`: with the original inputs of a model with joined ones (--apply_hcsr).
+void run_random(const poprt_executable* executable, bool joins_inputs);
 
 // Estimates the model on a chip if --ipu_version, --estimate_target or --estimate is given; else
 // returns null.

@@ -255,6 +255,7 @@ class GraphOptimisation(OptionTest):
         self.assertIn("input %hcsr_a : f32[3,2,1]", self.graph("m.optimized.onnx"))
         self.succeeds("--popef", "executable.popef", "--runner", "hostConcatRunner", "--iteration", "1",
                       command="poprt_exec poprt_run_popef")
+        self.assertIn("Bs: 2\n", self.succeeds("-i", "m.onnx", "--apply_hcsr", "fp32,[2,1],50", "--run"))
         self.fails(["-i", "m.onnx", "--apply_hcsr", "int32,[2,1]"], "the model has no input of type s32[2,1]")
         self.fails(["-i", "m.onnx", "--apply_hcsr", "fp32"], "the shape in brackets is missing")
 
