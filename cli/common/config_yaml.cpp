@@ -246,9 +246,15 @@ std::vector<GivenOptions> read_models(Events& events, const GivenOptions& option
     GivenOptions& model = models.emplace_back(options);
     read_options(events, model, [&](const std::string& name, const OptionInfo* option) {
       if (option && option->command && option->name != "input_model" &&
-          option->name != "manual_sharding_config")
-        events.fail(
-            fmt::format("model_fusion: {} is for all models; give it outside of the list", name));
+          option->name != "manual_sharding_config") {
+        const bool script =
+            option->name == "custom_pass_config" || option->name == "custom_shape_inference";
+        events.fail(fmt::format("model_fusion: {} is for all models{}", name,
+                                script
+                                    ? ", and fused models cannot have it; convert each model with "
+                                      "its scripts first"
+                                    : "; give it outside of the list"));
+      }
       return false;
     });
     if (!model.has("input_model")) events.fail("model_fusion: a model has no input_model");

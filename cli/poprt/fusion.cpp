@@ -20,6 +20,26 @@ namespace poprt::cli {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Throws Usage if the options need another runner than that of fused models.
+void check_runner(const GivenOptions& model) {
+  for (const char* name : {"apply_hcsr", "pack_args"})
+    if (model.has(name))
+      throw Usage(fmt::format(
+          "--{}: the runner of fused models, ModelFusionRunner, has not what such a model needs; "
+          "compile it alone",
+          name));
+  if (model.text("numerics") == "faithful")
+    throw Usage("--numerics faithful: fused models compute fast; compile the model alone");
+  if (const std::string word = model.word_with_several_shapes(); !word.empty())
+    throw Usage(fmt::format(
+        "--input_shape {} gives several shapes: fused models have one; compile the model alone",
+        word));
+}
+
+}  // namespace
+
 Fusion::Fusion(const GivenOptions& given, const std::vector<GivenOptions>& models)
     : given_(given), models_(models), bar_(!given.has("disable_compilation_progress_bar")) {
   for (size_t i = 0; i < models.size(); i++) {
@@ -29,6 +49,7 @@ Fusion::Fusion(const GivenOptions& given, const std::vector<GivenOptions>& model
         throw Usage(
             "model_fusion: fused models cannot have passes and shape functions in Python; convert "
             "each model with its scripts first");
+      if (exports_popef(given) || given.has("run")) check_runner(model);
       settings_.push_back(std::make_unique<CompilerSettings>(model.for_library(), model, bar_));
       compilers_.push_back(settings_.back()->make());
       sources_.push_back(std::make_unique<Source>(model));

@@ -243,6 +243,14 @@ class Fused(Results):
         self.misused(self.config(second=", batch_axis: 0"), "--batch_axis needs --batch_size")
         self.misused(self.config(first=", custom_pass_config: a.py"), "custom_pass_config is for all models")
         self.misused(self.config(more="custom_pass_config: a.py\n"), "fused models cannot have passes")
+        for script in ("custom_pass_config", "custom_shape_inference"):
+            self.misused(self.config(first=f", {script}: a.py"), f"{script} is for all models, and fused models cannot have it")
+        for option, why in (("apply_hcsr: ['fp32,[4,3],2']", "--apply_hcsr: the runner of fused models"),
+                            ("pack_args: {max_valid_num: 4, segment_max_size: 4}", "--pack_args: the runner of fused models"),
+                            ("numerics: faithful", "--numerics faithful: fused models compute fast"),
+                            ("input_shape: ['x=1,3/2,3']", "gives several shapes: fused models have one")):
+            self.misused(self.config(first=f", {option}", more="output_dir: refused\nexport_popef: yes\n"), why)
+            self.assertEqual({n for n in self.tree() if n.startswith("refused")}, set())
         message = "--num_io_tiles has no effect"
         self.assertEqual(self.message_for(*self.config(second=", num_io_tiles: 32")).count(message), 1)
         self.assertEqual(self.message_for(*self.config(more="num_io_tiles: 32\n")).count(message), 2)
