@@ -80,6 +80,10 @@ void check_popef_names(const GivenOptions& given) {
     if (const std::string value = given.text(name); given.has(name) && !value.ends_with(".popef"))
       throw Usage(
           fmt::format("--{}: expected a name that ends in .popef, found '{}'", name, value));
+  if (const std::string model = given.text("output_model"); model.ends_with(".popef"))
+    throw Usage(fmt::format(
+        "--output_model names the converted ONNX model, found '{}'; --output names the executable",
+        model));
   if (given.has("output") && given.has("popef_name"))
     throw Usage("--output and --popef_name: only one of them names the executable");
   if (given.text("popef_name").find('/') != std::string::npos)

@@ -79,6 +79,10 @@ TEST(Given, NamesOfTheExecutableAreChecked) {
             "path");
   EXPECT_EQ(message_for({{"output", "m.popef"}, {"popef_name", "n.popef"}}),
             "--output and --popef_name: only one of them names the executable");
+  EXPECT_EQ(message_for({{"output_model", "m.onnx"}}), "taken");
+  EXPECT_EQ(message_for({{"output_model", "m.popef"}}),
+            "--output_model names the converted ONNX model, found 'm.popef'; --output names the "
+            "executable");
 }
 
 }  // namespace
