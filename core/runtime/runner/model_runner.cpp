@@ -116,7 +116,7 @@ const std::vector<DataDesc>& ModelRunner::execute_outputs() const {
 RequestRows ModelRunner::request_rows() const {
   const RunnerPlan& p = *state_->plan;
   if (p.dynamic) return {RequestRows::along, p.config.batching_dim, p.replicas > 1 ? 1u : 0u};
-  return {};
+  return {.may_batch = true};
 }
 
 std::vector<Shape> ModelRunner::output_shapes(std::span<const InputBinding> inputs) const {

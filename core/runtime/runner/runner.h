@@ -51,7 +51,8 @@ struct RequestRows {
   };
   Kind kind = batches;
   uint32_t dim = 0;
-  uint32_t left_out = 0;  // number of leading dimensions of descriptions that requests do not have
+  uint32_t left_out = 0;   // number of leading dimensions of descriptions that requests do not have
+  bool may_batch = false;  // whether the option batching_dim may allow any number of rows
 };
 using InputDesc = DataDesc;
 using OutputDesc = DataDesc;

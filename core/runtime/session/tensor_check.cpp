@@ -40,10 +40,10 @@ std::string rows_hint(std::span<const int64_t> expected, const RequestRows& rows
       !std::ranges::equal(found.shape.subspan(1), expected.subspan(1)))
     return {};
   return fmt::format(
-      "; given {} rows, compiled for {}: if the model has variable dimensions, use `shapes` "
+      "; given {} rows, compiled for {}: {}if the model has variable dimensions, use `shapes` "
       "on_demand with it or with a PopEF file that contains it (`embed_source`), or compile it at "
       "several shapes (`input_shape`)",
-      found.shape[0], expected[0]);
+      found.shape[0], expected[0], rows.may_batch ? "give the runner `batching_dim` 0; or " : "");
 }
 
 }  // namespace

@@ -49,6 +49,12 @@ TEST(CheckTensor, BatchesUseTheFirstOrAnExtraDimension) {
             "the model has variable dimensions, use `shapes` on_demand with it or with a PopEF "
             "file that contains it (`embed_source`), or compile it at several shapes "
             "(`input_shape`)");
+  constexpr RequestRows kMayBatch{.may_batch = true};
+  EXPECT_EQ(check_message({8, 10}, kMayBatch, {3, 10}),
+            "input 'x': expected f32[8,10], given f32[3,10]; given 3 rows, compiled for 8: give "
+            "the runner `batching_dim` 0; or if the model has variable dimensions, use `shapes` "
+            "on_demand with it or with a PopEF file that contains it (`embed_source`), or compile "
+            "it at several shapes (`input_shape`)");
   EXPECT_EQ(check_message({8, 10}, kBatches, {3, 11}),
             "input 'x': expected f32[8,10], given f32[3,11]");
   EXPECT_EQ(check_message({0, 4}, kBatches, {0, 4}), "");
