@@ -17,15 +17,19 @@ FUNCTIONS = {"ones": lambda shape, rng: np.ones(shape), "zeros": lambda shape, r
              "rand": lambda shape, rng: rng.random(shape)}
 
 
-def inputs_of(model, functions):
-    """Returns an array for each input of a model, made by the function in the words NAME=FUNCTION, or by `rand`."""
+def inputs_of(model, functions, converted):
+    """Returns an array for each input of a model, made by the function in the words NAME=FUNCTION, or by `rand`. Variable
+    dimensions have the size of the converted model."""
     rng = np.random.default_rng(0)
+    sizes = {value.name: [d.dim_value for d in value.type.tensor_type.shape.dim] for value in converted.graph.input}
     made, constants = {}, {tensor.name for tensor in model.graph.initializer}
     for value in model.graph.input:
         if value.name not in constants:
             tensor = value.type.tensor_type
             dtype = onnx_tensor_dtype_to_np_dtype(tensor.elem_type)
-            shape = [d.dim_value or 1 for d in tensor.shape.dim]
+            dims = [d.dim_value for d in tensor.shape.dim]
+            fixed = sizes.get(value.name, dims)
+            shape = [d or f or 1 for d, f in zip(dims, fixed if len(fixed) == len(dims) else dims)]
             made[value.name] = FUNCTIONS[functions.get(value.name, "rand")](shape, rng).astype(dtype)
     return made
 
@@ -59,7 +63,7 @@ def main():
     both = [name for name in tensors(source, words.op_type) if name in set(tensors(converted, words.op_type))][::words.every_n]
     if not both:
         sys.exit(f"debug_numeric_issue.py: no result of {words.op_type or 'an operator'} is in both models")
-    feeds = inputs_of(source, functions)
+    feeds = inputs_of(source, functions, converted)
     for name in both:
         first, second = (run(model, [name], feeds, backend)[0].astype(np.float64)
                          for model, backend in ((source, "onnxruntime"), (converted, "poprt")))

@@ -149,6 +149,12 @@ class Tools(unittest.TestCase):
         numbers = [[float(word) for word in line.split(": ")[1].split()[1::2]] for line in printed]
         np.testing.assert_allclose(numbers, [[0, 0, 0], [result.max(), result.min(), result.mean()]], rtol=1e-4, atol=1e-5)
         self.assertEqual(len(self.run_tool("debug_numeric_issue.py", *words, "x=zeros", "--every_n", "2").splitlines()), 1)
+        variable = onnx.load(self.path("m.onnx"))
+        variable.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+        del variable.graph.value_info[:]
+        variable.graph.output[0].type.tensor_type.shape.dim[0].dim_param = "N"
+        onnx.save(variable, self.path("variable.onnx"))
+        self.assertEqual(self.run_tool("debug_numeric_issue.py", "--src_onnx", "variable.onnx", *words[2:], "x=ones").splitlines(), printed)
         self.assertEqual(self.run_tool("debug_numeric_issue.py", *words, "x=rand", "--op_type", "Relu").split(":")[0], "r")
         self.assertIn("no result of Conv", self.run_tool("debug_numeric_issue.py", *words, "x=rand", "--op_type", "Conv", fails=1))
         self.assertIn("found 'x=many'", self.run_tool("debug_numeric_issue.py", *words, "x=many", fails=2))
