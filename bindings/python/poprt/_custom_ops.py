@@ -50,7 +50,7 @@ def fix_shapes(model: ModelProto, options: Mapping[str, str]) -> None:
     shapes: dict[str, list[int]] = {}
     for word in options.get("input_shape", "").splitlines():
         name, _, numbers = word.rpartition("=")
-        shapes[name] = [int(d) for d in numbers.strip("[]").split(",") if d]
+        shapes[name] = [int(d) for d in numbers.rpartition("/")[2].strip("[]").split(",") if d]  # the last one, as in the library
     for value in model.graph.input:
         dims = value.type.tensor_type.shape.dim
         if "batch_size" in options and int(options.get("batch_axis", 0)) < len(dims) and value.name not in shapes:

@@ -232,6 +232,23 @@ class Manager(unittest.TestCase):
         first, second = (PassManager(names, gather_ir_passes=g).run(m.add_model()) for g in (False, True))
         self.assertEqual(first.SerializeToString(deterministic=True), second.SerializeToString(deterministic=True))
 
+    @unittest.skipIf(sys.version_info < (3, 11), "exceptions have no notes")
+    def test_an_exception_names_its_pass(self):
+        def fail(self, model):
+            raise KeyError("boom")
+
+        for run in (PassManager([type("Fails", (Pass,), {"name": "test_fails", "run": fail})]).run,
+                    poprt.Converter(used_passes=["test_fails"]).convert):
+            with self.assertRaises(KeyError) as caught:
+                run(m.add_model())
+            self.assertEqual(caught.exception.__notes__, ["in pass test_fails"])
+
+    def test_a_pass_returns_the_model(self):
+        nothing = type("Nothing", (Pass,), {"name": "test_nothing", "run": lambda self, model: None})
+        for run in (nothing(), PassManager([nothing]).run, poprt.get_pass("test_nothing")):
+            with self.assertRaisesRegex(TypeError, "pass test_nothing must return the model; it returned NoneType"):
+                run(m.add_model())
+
     def test_the_order_is_as_given(self):
         log = []
         with mock.patch.dict(base_pass._registered):

@@ -52,7 +52,10 @@ class Pass:
         return onnx_model
 
     def __call__(self, model: ModelProto) -> ModelProto:
-        return self.run(model)
+        made = self.run(model)
+        if made is None:
+            raise TypeError(f"pass {getattr(type(self), 'name', type(self).__name__)} must return the model; it returned NoneType")
+        return made
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {getattr(type(self), 'name', 'without a name')!r}>"

@@ -104,7 +104,12 @@ def _run_verified(step: Pass, model: ModelProto, is_valid: bool) -> tuple[ModelP
     """Runs a pass in Python, whose result is verified if the model was valid before. Returns the model, and whether it is
     valid. Models with operators that only the program knows are not."""
     is_valid = is_valid or _problem(model) is None
-    made = step(model)
+    try:
+        made = step(model)
+    except Exception as error:
+        if hasattr(error, "add_note"):  # Python 3.11
+            error.add_note(f"in pass {name_of(step)}")
+        raise
     if not hasattr(made, "graph"):
         raise TypeError(f"pass {name_of(step)} must return the model; it returned {type(made).__name__}")
     problem = _problem(made) if is_valid else None
