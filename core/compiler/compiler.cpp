@@ -280,6 +280,11 @@ bool convert(ir::Graph& graph, const Options& options) {
 Executable compile(ir::Graph& graph, const Options& options) {
   require_static_inputs(graph);
   const ir::Placement placement = take_placement(graph, options);
+  // Metadata of a model from Python's Converter(quantize=True), which the quantizer removes.
+  if (graph.metadata.contains("prop.poprt.quantize"))
+    log().warn(
+        "the model was converted for quantisation by data, which was not done: its numbers are not "
+        "rounded; call poprt.quantizer.quantize with the converted model");
   const bool has_narrow = has_narrow_constants(graph);
   Options staged = options;
   if (!has_narrow) staged.pass_arguments["narrow_weights"].emplace("find", "False");

@@ -408,6 +408,15 @@ class Float8(InFolder):
         with self.assertRaisesRegex(poprt.errors.InvalidArgumentError, "num_ipus"):  # options are not ignored
             poprt.quantizer.quantize(converted, None, self.folder, self.data, options={"enable_pipelining": True})
 
+    def test_a_forgotten_quantizer_is_a_warning(self):
+        converted = Converter(precision="fp8", quantize=True).convert(dense())
+        made = poprt.quantizer.quantize(converted, dense(), self.folder, self.data)
+        for model, count in ((converted, 1), (made, 0)):
+            messages = []
+            with poprt.subscribe_log(lambda level, message: messages.append(message)):
+                poprt.Compiler.compile(model)
+            self.assertEqual(len([text for text in messages if "call poprt.quantizer.quantize" in text]), count, messages)
+
     def test_data_that_is_none_is_one_line(self):
         converted = Converter(precision="fp8", quantize=True).convert(dense())
         rows, nan, infinite = np.ones((4, 4), np.float32), np.full((4, 4), np.nan, np.float32), np.full((4, 4), 1e300)
