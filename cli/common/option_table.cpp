@@ -282,6 +282,13 @@ std::string GivenOptions::word_with_several_shapes() const {
   return {};
 }
 
+NamedOptions GivenOptions::defaults_of_command() const {
+  NamedOptions options;
+  if (!has("convert_version") && !has("lowest_opset")) options.emplace_back("lowest_opset", "11");
+  if (!has("narrow_int64")) options.emplace_back("narrow_int64", "True");
+  return options;
+}
+
 NamedOptions GivenOptions::for_library() const {
   NamedOptions list;
   for (const OptionInfo& option : option_tables().options)

@@ -84,6 +84,9 @@ class GivenOptions {
   // Returns the options for the library in the order of the table, with names separated by commas
   // and words by line feeds.
   NamedOptions for_library() const;
+  // Returns the options for the library whose defaults in command poprt differ, unless they are
+  // given: PopRT's converter writes opset 11 and 32-bit integers.
+  NamedOptions defaults_of_command() const;
   // Throws Usage if an option requires another one that is not given.
   void check_needs() const;
 

@@ -110,8 +110,9 @@ void convert_with_scripts(const GivenOptions& given, const std::string& source,
                   {"target", target},
                   {"passes", given.names("passes")},
                   {"options", Json::object()}};
-  for (const auto& [name, value] : without(given.for_library(), {"passes"}))
-    request["options"][name] = value;
+  for (const auto& options :
+       {without(given.for_library(), {"passes"}), given.defaults_of_command()})
+    for (const auto& [name, value] : options) request["options"][name] = value;
   std::error_code error;
   const RemovedWithUs part(std::filesystem::weakly_canonical(target, error).string() + ".part");
   request_answer(given, request);

@@ -9,10 +9,7 @@ namespace poprt::cli {
 
 CompilerSettings::CompilerSettings(NamedOptions named, const GivenOptions& given, ProgressBar& bar)
     : named_(std::move(named)) {
-  // PopRT's converter writes opset 11 and 32-bit integers by default.
-  if (!given.has("convert_version") && !given.has("lowest_opset"))
-    named_.emplace_back("lowest_opset", "11");
-  if (!given.has("narrow_int64")) named_.emplace_back("narrow_int64", "True");
+  for (auto& option : given.defaults_of_command()) named_.push_back(std::move(option));
   for (const auto& [name, value] : named_) raw_.push_back({name.c_str(), value.c_str()});
   options_.struct_size = sizeof options_;
   options_.options = raw_.data();

@@ -144,6 +144,17 @@ class CustomPasses(ScriptTest):
         lines = [line for line in dump.splitlines() if " = " in line and "hash" not in line]
         return lines, os.path.getsize(self.path(path)) // 512
 
+    def test_the_defaults_of_the_command_act_too(self):
+        self.write("same.py", b"from poprt import Pass\nclass Same(Pass):\n    name = 'same'\n    def run(self, m):\n        return m\n")
+        self.write("wide.onnx", w.model([w.node("Add", ["x", "x"], ["y"])], [w.value("x", w.S64, [2])], [w.value("y", w.S64, [2])], opset=17))
+        shown = []
+        for more in ([], ["--custom_pass_config", "same.py", "--passes", "same"]):
+            self.succeeds("-i", "wide.onnx", *more)
+            shown.append((self.succeeds("-i", "wide.optimized.onnx", "--show"),
+                          self.succeeds("print", "--model", "wide.optimized.onnx", "--level", "model", command="poprt_exec debug")))
+        self.assertIn("input x: dtype - s32", shown[0][0])
+        self.assertEqual(*shown)
+
     def test_int8_with_a_script(self):
         data = b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + b"{'descr': '<f4', 'fortran_order': False, 'shape': (16, 64), }".ljust(117) + \
             b"\n" + struct.pack("<1024f", *(i % 13 / 8 for i in range(1024)))
@@ -151,7 +162,8 @@ class CustomPasses(ScriptTest):
             file.writestr("x.npy", data)
         self.write("bytes.onnx", w.model([w.node("MatMul", ["x", "w"], ["y"])], [w.value("x", w.F32, [8, 64])], [w.value("y", w.F32, [8, 64])],
                                          [w.floats("w", [64, 64], [(i * 37 % 101) / 64 for i in range(4096)])]))
-        words = ["-i", "bytes.onnx", "--precision", "int8", "--calibration_with_data", "--data_preprocess", "samples.npz", "--export_popef"]
+        words = ["-i", "bytes.onnx", "--precision", "int8", "--calibration_with_data", "--data_preprocess", "samples.npz", "--export_popef",
+                 "--lowest_opset", "13"]
         self.succeeds(*words, "--passes", "replace_add_with_sub", "--custom_pass_config", "sub.py")
         self.assertIn("QuantizeLinear", self.ops("bytes.optimized.onnx"))
 

@@ -58,7 +58,9 @@ TEST(Scripts, RequestsAConversionWithItsOptions) {
                               {"input_shape", {"x=1", "y=2"}}}),
                        "from.onnx", "to.onnx");
   const auto request = read_json(python.file("request.json"));
-  EXPECT_EQ(to_text(request["options"]), R"({"input_shape":"x=1\ny=2","skip_passes":"r"})");
+  EXPECT_EQ(to_text(request["options"]),
+            R"({"input_shape":"x=1\ny=2","lowest_opset":"11","narrow_int64":"True",)"
+            R"("skip_passes":"r"})");
   EXPECT_EQ(to_text(request["passes"]), R"(["p","q"])");
   EXPECT_EQ(request["source"], "from.onnx");
   EXPECT_EQ(request["target"], "to.onnx");
