@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "generator_instance.h"
+#include "request.h"
 
 namespace poprt::triton {
 namespace {
@@ -70,17 +71,18 @@ std::vector<int64_t> parse_list(const std::string& text, const std::string& what
   return numbers;
 }
 
-// The dimensions in the configuration. With a batch, dimension 0 is left out. A tensor without
-// dimensions has none to leave out, and check_config() then refuses the batch.
-std::vector<int64_t> without_rows(const std::vector<int64_t>& shape, bool batch) {
-  return {shape.begin() + (batch && !shape.empty() ? 1 : 0), shape.end()};
+// The dimensions that the model has in the configuration. With a batch, dimension 0 is left out. A
+// tensor without dimensions has none to leave out, and check_config() then refuses the batch.
+std::vector<int64_t> config_dims(const std::vector<int64_t>& shape, bool batch) {
+  if (!batch) return shape_for_triton(shape);
+  return {shape.begin() + (shape.empty() ? 0 : 1), shape.end()};
 }
 
 Json tensor_json(const TensorSpec& spec, bool batch, bool optional) {
   Json json = {{"name", spec.name},
                {"data_type", std::string("TYPE_") + serving::datatype_name(spec.dtype)},
-               {"dims", without_rows(spec.shape, batch)}};
-  if (json["dims"].empty()) {  // Triton requires a dimension
+               {"dims", config_dims(spec.shape, batch)}};
+  if (json["dims"].empty()) {  // Triton requires a dimension, and allows to remove it after rows
     json["dims"] = {1};
     json["reshape"] = {{"shape", Json::array()}};
   }
@@ -99,8 +101,8 @@ void check_tensor(const Json& given, const TensorSpec& spec, bool batch, const c
   if (found != type)
     throw Error(POPRT_INVALID_ARGUMENT, "the configuration has " + what + " with data_type " +
                                             found + "; the model has " + type);
-  const std::vector<int64_t> expected = without_rows(spec.shape, batch), dims = dims_of(given);
-  const std::vector<int64_t> limit = without_rows(spec.limit, batch);
+  const std::vector<int64_t> expected = config_dims(spec.shape, batch), dims = dims_of(given);
+  const std::vector<int64_t> limit = config_dims(spec.limit, batch);
   bool fits = dims.size() == expected.size();
   for (size_t d = 0; fits && d < dims.size(); d++)
     fits = dims[d] == expected[d] || (expected[d] < 0 && dims[d] > 0 && dims[d] <= limit[d]);

@@ -105,9 +105,10 @@ void Request::read_input(TRITONBACKEND_Input* input, const Specs& specs, bool ba
   }
   Input read;
   read.shape.assign(shape, shape + rank);
+  if (spec->shape.empty() && read.shape == shape_for_triton({})) read.shape.clear();
   if (!suits(read.shape, *spec, batch))
     refuse("input '" + spec->name + "' has shape " + serving::shape_text(read.shape) +
-           "; expected " + serving::shape_text(spec->shape) +
+           "; expected " + serving::shape_text(shape_for_triton(spec->shape)) +
            (batch ? " with any number of rows" : ""));
   if (batch) {
     if (rows_ != 0 && rows_ != read.shape[0])
@@ -171,10 +172,11 @@ void Request::copy_input(size_t index, char* to) const {
 
 char* Request::add_output(const serving::TensorSpec& spec, const std::vector<int64_t>& shape,
                           size_t bytes) {
+  const std::vector<int64_t> sent = shape_for_triton(shape);
   if (!response_) check(TRITONBACKEND_ResponseNew(&response_, request_));
   TRITONBACKEND_Output* output = nullptr;
   check(TRITONBACKEND_ResponseOutput(response_, &output, spec.name.c_str(), triton_type(spec.dtype),
-                                     shape.data(), static_cast<uint32_t>(shape.size())));
+                                     sent.data(), static_cast<uint32_t>(sent.size())));
   void* memory = nullptr;
   TRITONSERVER_MemoryType type = TRITONSERVER_MEMORY_CPU;
   int64_t id = 0;

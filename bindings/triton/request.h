@@ -13,6 +13,11 @@
 
 namespace poprt::triton {
 
+// The shape that Triton and its clients use for a tensor: [1] for one without dimensions.
+inline std::vector<int64_t> shape_for_triton(const std::vector<int64_t>& shape) {
+  return shape.empty() ? std::vector<int64_t>{1} : shape;
+}
+
 class Request {
  public:
   using Specs = std::vector<serving::TensorSpec>;
@@ -44,6 +49,7 @@ class Request {
   bool joins(const Request& other) const;
 
   bool has_input(size_t index) const { return inputs_[index].has_value(); }
+  // The shape of an input as the model has it.
   const std::vector<int64_t>& shape(size_t index) const { return inputs_[index]->shape; }
   size_t bytes(size_t index) const { return inputs_[index]->bytes; }
   // The memory of an input if it is one buffer, else null.
@@ -52,7 +58,7 @@ class Request {
   void copy_input(size_t index, char* to) const;
 
   bool wants(size_t output) const { return wanted_[output]; }
-  // Adds an output to the response and returns its memory.
+  // Adds an output to the response and returns its memory. `shape` is that of the model.
   char* add_output(const serving::TensorSpec& spec, const std::vector<int64_t>& shape,
                    size_t bytes);
 

@@ -38,7 +38,10 @@ if not SERVERS:
 if os.path.realpath(sys.prefix) != os.path.realpath(ENVIRONMENT):
     os.execv(PYTHON, [PYTHON, "-B", *sys.argv])
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+
 import numpy  # noqa: E402
+import onnx_writer  # noqa: E402
 import tritonclient.grpc as by_grpc  # noqa: E402
 import tritonclient.http as by_http  # noqa: E402
 from tritonclient.utils import InferenceServerException, shared_memory  # noqa: E402
@@ -88,7 +91,13 @@ class WithTriton(unittest.TestCase):
                 file.write('backend: "poprt"\nparameters { key: "max_shapes" value { string_value: "3" } }\n')
         shutil.copy(onnx, os.path.join(cls.folder, "models/open/1/model.onnx"))
         compiled(onnx, os.path.join(cls.folder, "models/source/1/executable.popef"), "--input_shape", "image=8,1,8,8", "--embed_source")
-        cls.names = ["digits", "buckets.poprt", "text", "whole", "open", "source"]
+        scaled = cls.scaled_model(cls.folder, 3)
+        compiled(scaled, os.path.join(cls.folder, "models/scaled/1/executable.popef"))
+        cls.scaled_model(os.path.join(cls.folder, "models/scaled_open/1"), "n")
+        for name in ("scaled", "scaled_open"):
+            with open(os.path.join(cls.folder, "models", name, "config.pbtxt"), "w", encoding="utf-8") as file:
+                file.write('backend: "poprt"\n')
+        cls.names = ["digits", "buckets.poprt", "text", "whole", "open", "source", "scaled", "scaled_open"]
         if BERT:
             compiled(BERT, os.path.join(cls.folder, "models/bert.poprt/1/model.poprt"), "--input_shape",
                      "input_ids=1,32/1,64/1,128")
@@ -111,6 +120,17 @@ class WithTriton(unittest.TestCase):
                     break
             assert cls.server.poll() is None and time.monotonic() < end, "the server does not start"
             time.sleep(0.1)
+
+    @staticmethod
+    def scaled_model(folder, size):
+        """y = x * s, and m is the largest of y. s and m have no dimensions."""
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, "model.onnx")
+        nodes = [onnx_writer.node("Mul", ["x", "s"], ["y"]), onnx_writer.node("ReduceMax", ["y"], ["m"], keepdims=0)]
+        with open(path, "wb") as file:
+            file.write(onnx_writer.model(nodes, [onnx_writer.value("x", onnx_writer.F32, [size]), onnx_writer.value("s", onnx_writer.F32, [])],
+                                         [onnx_writer.value("y", onnx_writer.F32, [size]), onnx_writer.value("m", onnx_writer.F32, [])]))
+        return path
 
     @classmethod
     def stop(cls):
@@ -159,6 +179,18 @@ class WithTriton(unittest.TestCase):
             with self.assertRaises(InferenceServerException) as raised:
                 self.infer(numpy.zeros((2, 1, 8, 9), "f4"), model)
             self.assertIn("image", str(raised.exception))
+
+    def test_a_tensor_without_dimensions_has_one_for_clients(self):
+        for model in ("scaled", "scaled_open"):
+            metadata = self.http.get_model_metadata(model)
+            self.assertEqual([metadata["inputs"][1]["shape"], metadata["outputs"][1]["shape"]], [[1], [1]])
+            for module, client in ((by_http, self.http), (by_grpc, self.grpc)):
+                tensors = []
+                for name, values in (("x", [1, 2, 3]), ("s", [2])):
+                    tensors.append(module.InferInput(name, [len(values)], "FP32"))
+                    tensors[-1].set_data_from_numpy(numpy.array(values, "f4"))
+                answer = client.infer(model, tensors)
+                self.assertEqual((answer.as_numpy("y").tolist(), answer.as_numpy("m").tolist()), ([2, 4, 6], [6]))
 
     def test_a_shape_that_is_compiled_delays_no_other_client(self):
         images = numpy.random.default_rng(4).random((40, 1, 8, 8), "f4")

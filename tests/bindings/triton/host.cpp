@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
@@ -23,6 +24,21 @@ void find(void* library, const char* name, Function& out) {
 
 TRITONSERVER_Error* refuse(TRITONSERVER_Error_Code code, const char* message) {
   return TRITONSERVER_ErrorNew(code, message);
+}
+
+// Triton's checks of the dimensions in a configuration.
+TRITONSERVER_Error* check_dims(const nlohmann::json& config) {
+  for (const char* kind : {"input", "output"})
+    for (const auto& tensor : config.value(kind, nlohmann::json::array())) {
+      if (tensor.value("dims", nlohmann::json::array()).empty())
+        return refuse(TRITONSERVER_ERROR_INVALID_ARG, "a tensor must specify 'dims'");
+      if (config.value("max_batch_size", 0) == 0 && tensor.contains("reshape") &&
+          tensor["reshape"].value("shape", nlohmann::json::array()).empty())
+        return refuse(TRITONSERVER_ERROR_INVALID_ARG,
+                      "a tensor cannot have empty reshape for non-batching model as scalar tensors "
+                      "are not supported");
+    }
+  return nullptr;
 }
 
 }  // namespace
@@ -142,6 +158,8 @@ TRITONSERVER_Error* TRITONBACKEND_ModelAutoCompleteConfig(TRITONBACKEND_Model* m
 }
 TRITONSERVER_Error* TRITONBACKEND_ModelSetConfig(TRITONBACKEND_Model* model, uint32_t,
                                                  TRITONSERVER_Message* config) {
+  if (TRITONSERVER_Error* error = host::check_dims(nlohmann::json::parse(config->text)))
+    return error;
   model->config = config->text;
   model->times_set++;
   return nullptr;

@@ -373,6 +373,43 @@ TEST_F(TritonShapes, TensorsWithoutDimensionsHaveNoBatch) {
             "and outputs are not one size");
 }
 
+// Triton has no tensor without dimensions: its clients have one dimension of size 1 instead.
+TEST_F(TritonShapes, TensorsWithoutDimensionsHaveOneForClients) {
+  const auto input = [](const char* name, std::vector<int64_t> shape, std::vector<float> values) {
+    TRITONBACKEND_Input tensor;
+    tensor.name = name;
+    tensor.shape = std::move(shape);
+    tensor.buffers = {bytes_of(values.data(), values.size() * sizeof(float))};
+    return tensor;
+  };
+  for (const int size : {3, -1})
+    for (const char* synchronous : {"1", "0"}) {
+      const auto served = served_onnx(
+          onnx({{"Mul", {"x", "s"}, "y"}, {"ReduceSum", {"y"}, "r"}, {"Squeeze", {"r"}, "m"}},
+               {{"x", 1, {size}}, {"s", 1, {}}}, {{"y", 1, {size}}, {"m", 1, {}}}),
+          parameter("synchronous_execution", synchronous));
+      ASSERT_EQ(served->load() + served->add_instance(), "");
+      EXPECT_EQ(served->config().value("max_batch_size", 0), 0);
+      EXPECT_EQ(served->config()["input"][1],
+                Json::parse(R"({"name": "s", "data_type": "TYPE_FP32", "dims": [1]})"));
+      EXPECT_EQ(served->config()["output"][1],
+                Json::parse(R"({"name": "m", "data_type": "TYPE_FP32", "dims": [1]})"));
+      TRITONBACKEND_Request request, wrong;
+      request.inputs = {input("x", {3}, {1, 2, 3}), input("s", {1}, {2})};
+      request.wanted = {"y", "m"};
+      wrong.inputs = {input("x", {3}, {1, 2, 3}), input("s", {2}, {2, 2})};
+      begin(*served, request);
+      begin(*served, wrong);
+      request.wait_released();
+      wrong.wait_released();
+      ASSERT_EQ(request.error, "");
+      EXPECT_EQ(floats_of(request, "y"), (std::vector<float>{2, 4, 6}));
+      EXPECT_EQ(floats_of(request, "m"), std::vector<float>{12});
+      EXPECT_EQ(request.outputs.at("m").shape, std::vector<int64_t>{1});
+      EXPECT_EQ(wrong.error, "input 's' has shape [2]; expected [1]");
+    }
+}
+
 // No shape makes the operator possible.
 TEST_F(TritonShapes, AnOperatorThatIsNotSupportedIsAnErrorOfTheLoad) {
   const auto served = served_onnx(onnx({{"Mystery", {"x"}, "t"}, {"Relu", {"t"}, "y"}},
