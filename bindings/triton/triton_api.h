@@ -61,13 +61,13 @@ enum TRITONSERVER_InstanceGroupKind : int {
   TRITONSERVER_INSTANCEGROUPKIND_GPU = 2,
   TRITONSERVER_INSTANCEGROUPKIND_MODEL = 3,
 };
-// The value of a parameter is a text, an int64_t, a bool, bytes or a double.
+// The value of a parameter is a text, an int64_t, a bool, a double or bytes.
 enum TRITONSERVER_ParameterType : int {
   TRITONSERVER_PARAMETER_STRING = 0,
   TRITONSERVER_PARAMETER_INT = 1,
   TRITONSERVER_PARAMETER_BOOL = 2,
-  TRITONSERVER_PARAMETER_BYTES = 3,
-  TRITONSERVER_PARAMETER_DOUBLE = 4,
+  TRITONSERVER_PARAMETER_DOUBLE = 3,
+  TRITONSERVER_PARAMETER_BYTES = 4,
 };
 enum TRITONBACKEND_ArtifactType : int { TRITONBACKEND_ARTIFACT_FILESYSTEM = 0 };
 inline constexpr uint32_t TRITONSERVER_REQUEST_RELEASE_ALL = 1;

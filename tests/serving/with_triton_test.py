@@ -225,6 +225,11 @@ class WithTriton(unittest.TestCase):
             client = {by_grpc: self.grpc, by_http: self.http}[module]
             answer = client.infer("whole", self.text_inputs(texts[1]["prompt"], 8, module))
             self.assertEqual(answer.as_numpy("token_ids").tolist(), texts[1]["tokens"][:8])
+            parameters = {"temperature": 1.5, "seed": 5}
+            first, again, other = (client.infer("whole", self.text_inputs(texts[1]["prompt"], 30, module), parameters=p).as_numpy("token_ids").tolist()
+                                   for p in (parameters, parameters, {**parameters, "seed": 6}))
+            self.assertEqual(first, again)
+            self.assertNotEqual(first, other)
         received = queue.Queue()
         client = by_grpc.InferenceServerClient(self.urls[by_grpc])
         client.start_stream(lambda result, error: received.put((result, error)))

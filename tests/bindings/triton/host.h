@@ -66,7 +66,8 @@ struct TRITONBACKEND_Request {
   std::atomic<bool> cancelled{false};
   bool refuse_response = false;
   uint64_t timeout_us = 0;  // 0: none
-  std::map<std::string, std::variant<std::string, int64_t, bool, std::vector<char>, double>>
+  // In the order of TRITONSERVER_ParameterType.
+  std::map<std::string, std::variant<std::string, int64_t, bool, double, std::vector<char>>>
       parameters;
   bool cancel_when_sent = false;             // the client cancels when it has a response
   TRITONBACKEND_Request* cancels = nullptr;  // its client cancels this one when it has a response
