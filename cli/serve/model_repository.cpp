@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/abi.h"
+#include "serve/model_files.h"
 #include "serve/request_parameters.h"
 
 namespace poprt::serve {
@@ -167,21 +168,13 @@ std::vector<std::string> ModelRepository::files_of(const Place& place) const {
   load.compile = options_.compile;
   load.file = place.file;
   std::vector<std::string> files = serving::find_files(place.folder, load);
+  const auto add = [&](const char* name) {
+    files.push_back((fs::path(place.folder) / name).string());
+  };
+  add("name_map.json");
   if (place.file.empty())
-    for (const char* name : {"tokenizer.model", "spiece.model", "tokenizer_config.json"})
-      if (fs::exists(fs::path(place.folder) / name, failed))
-        files.push_back((fs::path(place.folder) / name).string());
+    for (const char* name : {"tokenizer.model", "spiece.model", "tokenizer_config.json"}) add(name);
   return files;
-}
-
-std::string ModelRepository::stamp_of(const std::string& name) const {
-  std::string stamp;
-  for (const std::string& file : files_of(place_of(name))) {
-    std::error_code failed;
-    stamp += file + " " + std::to_string(fs::file_size(file, failed)) + " " +
-             std::to_string(fs::last_write_time(file, failed).time_since_epoch().count()) + "\n";
-  }
-  return stamp;
 }
 
 void ModelRepository::load_all() {
@@ -257,8 +250,19 @@ bool ModelRepository::load(const std::string& name, bool only_if_wanted) {
   }
   std::string stamp;
   try {
-    stamp = stamp_of(name);
-    if (options_.verify) verify(files_of(place));
+    const std::vector<std::string> files = files_of(place);
+    // Before the file that names them is read, so that a later version of it has another stamp.
+    stamp = stamp_of(files);
+    std::vector<std::string> external;
+    for (const std::string& file : files)
+      if (file.ends_with(".onnx"))
+        for (std::string& data : external_data_of(file)) external.push_back(std::move(data));
+    stamp += stamp_of(external);
+    {
+      const std::lock_guard lock(mutex_);
+      entries_[name].external = std::move(external);
+    }
+    if (options_.verify) verify(files);
     const std::string generator = generator_at(place.folder, place.file);
     if (!generator.empty() && options_.warm_up.contains(name))
       throw Error(POPRT_INVALID_ARGUMENT, "--warm_up has no effect on a generator");
@@ -370,6 +374,7 @@ void ModelRepository::unload(const std::string& name) {
 void ModelRepository::reload_changed(bool failed_again) {
   struct Known {
     std::string name, stamp, failed_stamp;
+    std::vector<std::string> external;
     bool ready = false;
   };
   std::vector<Known> all;
@@ -377,11 +382,11 @@ void ModelRepository::reload_changed(bool failed_again) {
     const std::lock_guard lock(mutex_);
     for (const auto& [name, entry] : entries_)
       if (entry.wanted && (entry.is_ready() || !entry.reason.empty()))  // not one that loads
-        all.push_back(
-            {name, entry.stamp, failed_again ? "" : entry.failed_stamp, entry.is_ready()});
+        all.push_back({name, entry.stamp, failed_again ? "" : entry.failed_stamp, entry.external,
+                       entry.is_ready()});
   }
   for (const Known& known : all) try {
-      const std::string stamp = stamp_of(known.name);
+      const std::string stamp = stamp_of(files_of(place_of(known.name))) + stamp_of(known.external);
       if ((known.ready && stamp == known.stamp) || stamp == known.failed_stamp) continue;
       if (load(known.name, true))
         log(known.name, known.ready ? "loaded again, because its files changed" : "loaded");

@@ -102,11 +102,12 @@ class ModelRepository {
     std::shared_ptr<GeneratorCounters> generator_counters = std::make_shared<GeneratorCounters>();
     bool is_ready() const { return model || generator; }
     std::string reason;
-    std::string stamp;         // sizes and dates of the files
-    std::string failed_stamp;  // those of the files that could not be loaded
-    std::string logged;        // the last failure in the log, which is written once
-    bool wanted = false;       // whether ready() requires it
-    uint64_t unloads = 0;      // calls of unload()
+    std::string stamp;                  // stamp_of() the files, before they were read
+    std::string failed_stamp;           // the stamp of files that could not be loaded
+    std::vector<std::string> external;  // files that the ONNX files of the last load name
+    std::string logged;                 // the last failure in the log, which is written once
+    bool wanted = false;                // whether ready() requires it
+    uint64_t unloads = 0;               // calls of unload()
   };
   // A file of the repository, or the folder NAME/1 if `file` is empty.
   struct Place {
@@ -116,7 +117,6 @@ class ModelRepository {
   Place place_of(const std::string& name) const;
   std::vector<std::string> names() const;
   std::vector<std::string> files_of(const Place& place) const;
-  std::string stamp_of(const std::string& name) const;
   void note_kind(bool LoadedKinds::* kind);
   void log(const std::string& name, const std::string& what) const;
   void log_failure(const std::string& name, const std::string& failure, bool repeated);

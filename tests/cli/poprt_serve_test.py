@@ -476,6 +476,75 @@ class Repository(ServeTest):
                 self.assertLess(time.monotonic(), end)
                 time.sleep(0.05)
 
+    @staticmethod
+    def replace(path, content, date=None):
+        with open(path + ".new", "wb") as file:
+            file.write(content)
+        if date:
+            os.utime(path + ".new", (date, date))
+        os.rename(path + ".new", path)
+
+    def expect_sum(self, port, name, expected):
+        """Waits until model `name` adds `expected` to its input."""
+        end = time.monotonic() + 30
+        while True:
+            status, answer = call(port, f"/v2/models/{name}/infer", {"inputs": [
+                {"name": "x", "shape": [2], "datatype": "FP32", "data": [0, 0]}]})
+            if status == 200 and answer["outputs"][0]["data"] == [expected, expected]:
+                return
+            self.assertLess(time.monotonic(), end, answer)
+            time.sleep(0.05)
+
+    @staticmethod
+    def adding(location):
+        """An ONNX file that adds the two values in the file `location` to x."""
+        data = onnx_writer.message(13, onnx_writer.message(1, "location"), onnx_writer.message(2, location))
+        weights = onnx_writer.message(5, onnx_writer.number(1, 2), onnx_writer.number(2, onnx_writer.F32), onnx_writer.message(8, "w"), data,
+                                      onnx_writer.number(14, 1))
+        x, y = (onnx_writer.value(name, onnx_writer.F32, [2]) for name in "xy")
+        return onnx_writer.model([onnx_writer.node("Add", ["x", "w"], ["y"])], [x], [y], [weights])
+
+    def test_a_replaced_file_of_a_model_is_loaded(self):
+        folder = os.path.join(self.folder, "several files")
+        os.makedirs(os.path.join(folder, "a", "1", "data"))
+        first, second = os.path.join(folder, "a", "1", "data", "w"), os.path.join(folder, "b.weights")
+        one, two, three = (struct.pack("<2f", v, v) for v in (1, 2, 3))
+        for path, data in ((first, one), (second, one), (os.path.join(folder, "a", "1", "model.onnx"), self.adding("data/w")),
+                           (os.path.join(folder, "b.onnx"), self.adding("b.weights"))):
+            self.replace(path, data, 1e9)
+        with serving(folder, "--compile", "--poll_seconds", "0.1") as (port, _, _):
+            for name, path in (("a", first), ("b", second)):
+                self.expect_sum(port, name, 1)
+                self.replace(path, two, 1e9)  # the same size and date
+                self.expect_sum(port, name, 2)
+                with open(path, "wb") as file:  # a copy that is not complete
+                    file.write(three[:4])
+                    file.flush()
+                    time.sleep(0.5)
+                    self.expect_sum(port, name, 2)
+                    file.write(three[4:])
+                self.expect_sum(port, name, 3)
+            names = os.path.join(folder, "a", "1", "name_map.json")
+            self.replace(names, b'{"y": "sum"}')
+            for expected in ("sum", "y"):
+                end = time.monotonic() + 30
+                while call(port, "/v2/models/a")[1]["outputs"][0]["name"] != expected:
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.05)
+                if expected == "sum":
+                    os.remove(names)
+
+    def test_files_of_a_model_are_compared_after_a_signal(self):
+        folder = os.path.join(self.folder, "files by signal")
+        os.makedirs(folder)
+        self.replace(os.path.join(folder, "b.weights"), struct.pack("<2f", 1, 1), 1e9)
+        self.replace(os.path.join(folder, "b.onnx"), self.adding("b.weights"), 1e9)
+        with serving(folder, "--compile") as (port, _, process):
+            self.expect_sum(port, "b", 1)
+            self.replace(os.path.join(folder, "b.weights"), struct.pack("<2f", 2, 2), 1e9)
+            process.send_signal(signal.SIGHUP)
+            self.expect_sum(port, "b", 2)
+
     def test_a_model_that_failed_at_the_start_is_tried_again(self):
         good = os.path.join(self.repository, "digits.popef")
         for options, by_signal in ((["--poll_seconds", "0.1"], False), ([], True)):
