@@ -25,6 +25,23 @@ const TensorSpec* find_anchor(const std::vector<TensorSpec>& specs, const char* 
   return nullptr;
 }
 
+// Throws Error (invalid_argument) if the client requested outputs and none of them was computed.
+// The server requests all outputs for a client that names none.
+void check_computed(const Request& request, const std::vector<TensorSpec>& specs,
+                    const poprt_outputs* outputs) {
+  const TensorSpec* refused = nullptr;
+  for (size_t i = 0; i < specs.size(); i++) {
+    if (!request.wants(i)) continue;
+    refused = &specs[i];
+    for (size_t o = 0; o < poprt_outputs_count(outputs); o++)
+      if (refused->anchor == poprt_outputs_at(outputs, o)->name) return;
+  }
+  if (refused)
+    throw Error(
+        POPRT_INVALID_ARGUMENT,
+        "output '" + refused->name + "' belongs to another model of a fused one than the inputs");
+}
+
 }  // namespace
 
 char* Scratch::reserve(size_t bytes) {
@@ -384,6 +401,7 @@ void InstanceState::run_shaped(Group group, int64_t rows, Failures& failures, Ti
   serving::check(poprt_runner_run(runner_.get(), inputs.data(), inputs.size(), &computed));
   const serving::Outputs outputs(computed);
   times.compute_end = now_ns();
+  for (const auto& request : group) check_computed(*request, model.outputs(), computed);
   for (size_t o = 0; o < poprt_outputs_count(computed); o++) {
     const poprt_tensor* tensor = poprt_outputs_at(computed, o);
     const TensorSpec* spec = find_anchor(model.outputs(), tensor->name);
@@ -485,6 +503,7 @@ void InstanceState::submit_shaped(Pending& pending, const poprt_request_options&
   poprt_outputs* created = nullptr;
   serving::check(poprt_outputs_create(runner_.get(), inputs.data(), inputs.size(), &created));
   pending.outputs.reset(created);
+  check_computed(request, model.outputs(), created);
   std::vector<poprt_tensor> outputs;
   for (size_t o = 0; o < poprt_outputs_count(created); o++)
     outputs.push_back(*poprt_outputs_at(created, o));

@@ -287,6 +287,11 @@ void Inference::start(std::unique_ptr<Job>& job) {
   std::vector<poprt_tensor> written;
   for (size_t o = 0; o < poprt_outputs_count(outputs); o++)
     written.push_back(*poprt_outputs_at(outputs, o));
+  for (const serving::TensorSpec* spec : job->wanted)
+    if (std::ranges::none_of(written, [&](const auto& t) { return spec->anchor == t.name; }))
+      throw Error(
+          POPRT_INVALID_ARGUMENT,
+          "output '" + spec->name + "' belongs to another model of a fused one than the inputs");
   poprt_request* request = nullptr;
   options.timeout_ns = remaining_ns(*job);
   serving::check(poprt_runner_submit_tensors(job->runner, job->inputs.data(), job->inputs.size(),

@@ -5,6 +5,7 @@ import contextlib
 import http.client
 import importlib
 import json
+import math
 import os
 import re
 import resource
@@ -589,6 +590,24 @@ class Repository(ServeTest):
         os.environ["POPART_CACHE_DIR"] = os.path.join(self.folder, name + " cache")
         self.addCleanup(os.environ.pop, "POPART_CACHE_DIR")
         return folder, target
+
+    def test_an_output_of_another_model_of_a_fused_one_is_refused(self):
+        folder = os.path.join(self.folder, "fused")
+        config = os.path.join(self.folder, "fused.yaml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(f"output_dir: '{folder}'\nexport_popef: True\nmodel_fusion:\n" + 2 * f"  - input_model: '{model('relu')}'\n")
+        subprocess.run([os.path.join(BIN, "poprt"), "--config_yaml", config], check=True, capture_output=True)
+        with serving(folder) as (port, _, _):
+            metadata = call(port, "/v2/models/executable")[1]
+            given = next(t for t in metadata["inputs"] if t["name"].startswith("graph1/"))
+            outputs = sorted(t["name"] for t in metadata["outputs"])
+            request = {"inputs": [{"name": given["name"], "shape": given["shape"], "datatype": given["datatype"],
+                                   "data": [1] * math.prod(given["shape"])}]}
+            self.assertEqual([t["name"] for t in call(port, "/v2/models/executable/infer", request)[1]["outputs"]], [outputs[1]])
+            for wanted in ([outputs[0]], outputs):
+                status, answer = call(port, "/v2/models/executable/infer", {**request, "outputs": [{"name": n} for n in wanted]})
+                self.assertEqual((status, answer["error"]),
+                                 (400, f"output '{outputs[0]}' belongs to another model of a fused one than the inputs"))
 
     def test_other_files_are_no_models(self):
         folder = os.path.join(self.folder, "with others")

@@ -362,22 +362,29 @@ TEST(TritonRequests, OfSeveralShapesUseTheirOwn) {
 }
 
 TEST(TritonRequests, SelectAModelOfAFusedOneByName) {
-  Served served("fused.popef");
-  ASSERT_EQ(served.load(), "");
-  EXPECT_EQ(served.config()["input"][1]["optional"], true);
-  ASSERT_EQ(served.add_instance(), "");
-  const auto images = random_values(8 * 64);
-  auto request = request_of(images), mixed = request_of(images);
-  request->inputs[0].name = "graph1/image";
-  request->wanted = {"graph0/scores", "graph1/scores"};
-  mixed->inputs.push_back(mixed->inputs[0]);
-  mixed->inputs[0].name = "graph0/image";
-  mixed->inputs[1].name = "graph1/image";
-  mixed->wanted = {"graph0/scores"};
-  served.run(request, mixed);
-  expect_close(floats_of(*request, "graph1/scores"), reference(images));
-  EXPECT_FALSE(request->outputs.contains("graph0/scores"));
-  EXPECT_NE(mixed->error, "");
+  for (const char* synchronous : {"1", "0"}) {
+    Served served("fused.popef", parameter("synchronous_execution", synchronous));
+    ASSERT_EQ(served.load(), "");
+    EXPECT_EQ(served.config()["input"][1]["optional"], true);
+    ASSERT_EQ(served.add_instance(), "");
+    const auto images = random_values(8 * 64);
+    auto request = request_of(images), mixed = request_of(images);
+    request->inputs[0].name = "graph1/image";
+    request->wanted = {"graph0/scores", "graph1/scores"};
+    mixed->inputs.push_back(mixed->inputs[0]);
+    mixed->inputs[0].name = "graph0/image";
+    mixed->inputs[1].name = "graph1/image";
+    mixed->wanted = {"graph0/scores"};
+    auto other = request_of(images);
+    other->inputs[0].name = "graph1/image";
+    other->wanted = {"graph0/scores"};
+    served.run(request, mixed, other);
+    expect_close(floats_of(*request, "graph1/scores"), reference(images));
+    EXPECT_FALSE(request->outputs.contains("graph0/scores"));
+    EXPECT_NE(mixed->error, "");
+    EXPECT_EQ(other->error,
+              "output 'graph0/scores' belongs to another model of a fused one than the inputs");
+  }
 }
 
 TEST(TritonRequests, SizesThatDependOnDataMatchTheResult) {
