@@ -340,16 +340,30 @@ void wait_for_signal(ModelRepository& repository, double poll_seconds) {
   }
 }
 
+// Allows as many file descriptors as the system does, and lowers the number of connections of HTTP
+// to half of them. The other half is for gRPC and for files. Without descriptors, clients would
+// wait without an answer, and the library of HTTP would use a processor.
+void raise_descriptors(unsigned& connections) {
+  rlimit files = {};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+  const rlim_t most = std::max<rlim_t>(files.rlim_max / 2, 1);
+  if (connections <= most) return;
+  std::fprintf(stderr,
+               "poprt_serve: warning: --max_connections is %llu instead of %u, because the process "
+               "can have %llu file descriptors (ulimit -Hn)\n",
+               static_cast<unsigned long long>(most), connections,
+               static_cast<unsigned long long>(files.rlim_max));
+  connections = static_cast<unsigned>(most);
+}
+
 void serve(Settings& settings) {
   // The signals are blocked before any thread exists, because threads inherit the mask.
   const sigset_t signals = handled_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
-  rlimit files = {};
-  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-  }
+  raise_descriptors(settings.server.limits.connections);
   AccessLog log(settings.access_log);
   ModelRepository repository(settings.repository);
   Inference inference(settings.server.limits);

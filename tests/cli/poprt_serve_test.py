@@ -366,6 +366,20 @@ class Limits(ServeTest):
             stack.close()
             self.wait_until_live(port)
 
+    def test_connections_are_as_many_as_the_descriptors_allow(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80))
+        with serving(self.repository, before=limit) as (port, grpc_port, process), contextlib.ExitStack() as stack:
+            self.assertEqual(process.started[0], "poprt_serve: warning: --max_connections is 40 instead of 4096, because the process can "
+                                                 "have 80 file descriptors (ulimit -Hn)\n")
+            for _ in range(40):
+                self.assertIn(b" 200 ", self.live(port, stack))
+            for _ in range(100):
+                self.assertEqual(self.live(port), b"")
+            with socket.create_connection(("127.0.0.1", grpc_port), timeout=30) as client:  # HTTP/2
+                client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
+                self.assertNotEqual(client.recv(100), b"")
+
     def test_requests_that_clients_close_are_not_computed(self):
         body = json.dumps(image_request(1))
         post = f"POST /v2/models/digits/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()

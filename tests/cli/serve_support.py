@@ -23,10 +23,10 @@ def compiled(onnx, path, *options):
 
 
 @contextlib.contextmanager
-def serving(repository, *options):
-    """A running server: its HTTP and gRPC ports and its process, whose `started` has the lines of its start."""
+def serving(repository, *options, before=None):
+    """A running server: its HTTP and gRPC ports and its process, whose `started` has the lines of its start. `before` is called in it."""
     process = subprocess.Popen([SERVE, repository, "--http_port", "0", "--grpc_port", "0", "--threads", "1", *options],
-                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=before)
     try:
         lines = []
         while not (lines and lines[-1].startswith("poprt_serve: http ")):
