@@ -325,9 +325,9 @@ class Loading {
   std::thread thread_;
 };
 
-// Waits for SIGINT or SIGTERM. At SIGHUP, and every `poll_seconds` unless it is 0, loads changed
-// models again.
-void wait_for_signal(ModelRepository& repository, double poll_seconds) {
+// Waits for SIGINT or SIGTERM. At SIGHUP, opens the log again. At SIGHUP, and every `poll_seconds`
+// unless it is 0, loads changed models again.
+void wait_for_signal(ModelRepository& repository, AccessLog& log, double poll_seconds) {
   const sigset_t signals = handled_signals();
   const double period = poll_seconds > 0 ? std::max(poll_seconds, 1e-3) : 3600;
   const timespec pause = {
@@ -336,6 +336,7 @@ void wait_for_signal(ModelRepository& repository, double poll_seconds) {
   for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &pause);
     if (signal == SIGINT || signal == SIGTERM) return;
+    if (signal == SIGHUP) log.reopen();
     if (signal == SIGHUP || poll_seconds > 0) repository.reload_changed(signal == SIGHUP);
   }
 }
@@ -364,7 +365,7 @@ void serve(Settings& settings) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptors(settings.server.limits.connections);
-  AccessLog log(settings.access_log);
+  AccessLog log(settings.access_log, settings.repository.log);
   ModelRepository repository(settings.repository);
   Inference inference(settings.server.limits);
   Generations generations(settings.server.limits.texts, settings.server.limits.request_ns);
@@ -411,7 +412,7 @@ void serve(Settings& settings) {
                place(http != nullptr, http ? http->port() : 0).c_str(),
                place(grpc != nullptr, grpc ? grpc->port() : 0).c_str(),
                options.certificate.empty() ? "" : ", with TLS");
-  if (loaded) wait_for_signal(repository, settings.poll_seconds);
+  if (loaded) wait_for_signal(repository, log, settings.poll_seconds);
   inference.admission().stop();
   generations.admission().stop();
   if (grpc) grpc->end_serving();

@@ -200,6 +200,21 @@ class Http(ServeTest):
         mine = [line for line in lines if line["request"] == "POST /v2/models/buckets/infer"]
         self.assertEqual((mine[-1]["protocol"], mine[-1]["status"]), ("http", 200))
 
+    def test_a_renamed_access_log_begins_again_after_a_signal(self):
+        log = os.path.join(self.folder, "rotated")
+        with serving(self.repository, "--access_log", log) as (port, _, process):
+            call(port, "/v2")
+            os.rename(log, log + ".1")
+            process.send_signal(signal.SIGHUP)
+            end = time.monotonic() + 30
+            while not os.path.exists(log):
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.01)
+            call(port, "/v2/models/digits")
+        for path, request in ((log + ".1", "GET /v2"), (log, "GET /v2/models/digits")):
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual([json.loads(line)["request"] for line in file], [request])
+
     def test_metrics_count_the_requests_of_each_model(self):
         with serving(self.repository) as (port, _, _):
             begin = time.monotonic()

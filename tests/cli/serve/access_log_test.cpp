@@ -56,6 +56,41 @@ TEST(AccessLog, HasALineForEachRequest) {
   EXPECT_EQ(nlohmann::json::parse(lines[2]).at("status"), 404);
 }
 
+// As logrotate does: the old file is renamed and stays complete, and the next one begins.
+TEST(AccessLog, ContinuesInANewFile) {
+  const std::string path =
+      (std::filesystem::path(testing::TempDir()) / ("rotated_log_" + std::to_string(::getpid())))
+          .string();
+  std::string reported;
+  AccessLog log(path, [&](const std::string& line) { reported += line + "\n"; });
+  const auto write = [&] {
+    log.write("http", "GET /v2", 200, 0, 0, std::chrono::steady_clock::now());
+  };
+  write();
+  std::filesystem::rename(path, path + ".1");
+  write();
+  log.reopen();
+  write();
+  EXPECT_EQ(lines_of(path + ".1").size(), 2u);
+  EXPECT_EQ(lines_of(path).size(), 1u);
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  log.reopen();
+  write();
+  EXPECT_EQ(reported, "--access_log: '" + path + "' cannot be opened again: Is a directory\n");
+  std::filesystem::remove(path);
+  std::filesystem::remove(path + ".1");
+}
+
+TEST(AccessLog, ReportsOnceThatRequestsAreMissing) {
+  std::string reported;
+  AccessLog log("/dev/full", [&](const std::string& line) { reported += line + "\n"; });
+  for (int i = 0; i < 3; i++)
+    log.write("http", "GET /v2", 200, 0, 0, std::chrono::steady_clock::now());
+  EXPECT_EQ(reported, "--access_log: requests are missing: No space left on device\n");
+  AccessLog("/dev/full").write("http", "GET /", 200, 0, 0, std::chrono::steady_clock::now());
+}
+
 TEST(AccessLog, IsOptional) {
   AccessLog none("");
   EXPECT_FALSE(none.is_enabled());
