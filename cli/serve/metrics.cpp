@@ -107,12 +107,14 @@ void format_shapes_metrics(std::string& text,
   };
   constexpr Family kFamilies[] = {
       {"kept", "shapes_kept", "gauge", "Shapes that are ready."},
-      {"compiled", "shapes_compiled_total", "counter", "Shapes that were compiled on demand."},
+      {"compiled", "shapes_compiled_total", "counter",
+       "Shapes that were compiled on demand, since the model was loaded."},
       {"from_cache", "shapes_from_cache_total", "counter",
-       "Shapes that were taken from the cache of compiled models."},
-      {"failed", "shapes_failed_total", "counter", "Shapes that could not be compiled."},
+       "Shapes that were taken from the cache of compiled models, since the model was loaded."},
+      {"failed", "shapes_failed_total", "counter",
+       "Shapes that could not be compiled, since the model was loaded."},
       {"removed", "shapes_removed_total", "counter",
-       "Shapes that were removed to make room for others."}};
+       "Shapes that were removed to make room for others, since the model was loaded."}};
   for (const Family& f : kFamilies) {
     text += fmt::format("# HELP poprt_{0} {1}\n# TYPE poprt_{0} {2}\n", f.name, f.help, f.type);
     for (const auto& [name, json] : shapes) {
@@ -165,7 +167,12 @@ std::string format_metrics(const ModelRepository& repository, const Inference& i
          [&](M m) { return device(m, &poprt_runner_counters::batches); });
   family("padded_rows_total", "counter", "Rows that only fill batches, since the model was loaded.",
          [&](M m) { return device(m, &poprt_runner_counters::padded_rows); });
-  family("model_ready", "gauge", "1 for each model that is ready.", [](M) { return 1; });
+  text +=
+      "# HELP poprt_model_ready 1 for a model or generator that is ready, 0 for one that is loaded "
+      "now, has failed or was unloaded.\n# TYPE poprt_model_ready gauge\n";
+  for (const ModelStatus& status : repository.index())
+    text += fmt::format("poprt_model_ready{{model=\"{}\"}} {:d}\n", escaped(status.name),
+                        status.state == "READY");
   format_shapes_metrics(text, models);
   format_generators_metrics(text, repository.generators());
   text += fmt::format(

@@ -237,6 +237,20 @@ class Http(ServeTest):
             self.assertEqual(text.count(f"# {kind} {name} "), 1)
             self.assertRegex(text, rf"(?m)^# HELP {name} .*\.\n# TYPE {name} (counter|gauge)\n{name}[ {{]")
 
+    def test_readiness_of_each_model_is_a_metric(self):
+        folder = os.path.join(self.folder, "partly ready")
+        os.makedirs(folder)
+        for name in ("good", "gone"):
+            shutil.copy(os.path.join(self.repository, "digits.popef"), os.path.join(folder, name + ".popef"))
+        with open(os.path.join(folder, "broken.popef"), "wb") as file:
+            file.write(b"damaged")
+        subprocess.run([os.path.join(BIN, "poprt_exec"), "generate", os.path.join(GENERATION, "genai"), "--ids", "1", "--max-new-tokens", "1",
+                        "--save", os.path.join(folder, "text.popef")], check=True, capture_output=True)
+        with serving(folder) as (port, _, _):
+            call(port, "/v2/repository/models/gone/unload", {})
+            found = dict(re.findall(r'^poprt_model_ready\{model="(\w+)"\} (\d)$', curl(port, "/metrics")[2].decode(), re.M))
+        self.assertEqual(found, {"broken": "0", "gone": "0", "good": "1", "text": "1"})
+
     def test_rows_of_models_at_several_shapes_are_counted(self):
         def rows():
             return int(re.search(r"poprt_rows_total{model=.buckets.} (\d+)", curl(self.port, "/metrics")[2].decode()).group(1))
