@@ -505,6 +505,10 @@ GrpcServer::GrpcServer(const Shared& shared, const ServerOptions& options)
                              static_cast<int>(options.limits.header_bytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 256);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Clients and service meshes send pings of keepalive while they wait for an answer. By default
+  // gRPC closes a connection with more than one ping in five minutes.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   start_log.clear();
   gpr_set_log_function(keep_log);
   state_->server = builder.BuildAndStart();

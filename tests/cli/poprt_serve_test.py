@@ -1401,6 +1401,13 @@ class Grpc(ServeTest):
         negative.inputs[0].shape[0] = -1
         self.refused(codes.INVALID_ARGUMENT, "ModelInfer", negative)
 
+    def test_pings_of_keepalive_do_not_end_a_call(self):
+        options = [("grpc.keepalive_time_ms", 1000), ("grpc.keepalive_permit_without_calls", 1), ("grpc.http2.max_pings_without_data", 0)]
+        with serving(self.repository, "--batch_wait_ms", "7000") as (_, port, _), grpc.insecure_channel(f"127.0.0.1:{port}", options) as channel:
+            infer = channel.unary_unary("/inference.GRPCInferenceService/ModelInfer", self.pb.ModelInferRequest.SerializeToString,
+                                        self.pb.ModelInferResponse.FromString)
+            self.assertEqual(infer(self.infer(1), timeout=60).outputs[0].name, "scores")
+
     def test_load_and_unload(self):
         unload = self.pb.RepositoryModelUnloadRequest(model_name="half")
         self.call("RepositoryModelUnload", unload)
