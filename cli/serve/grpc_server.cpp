@@ -177,7 +177,8 @@ void check_repository_parameters(const Parameters& parameters, const std::string
 
 class Service final : public inference::GRPCInferenceService::CallbackService {
  public:
-  Service(const Shared& shared, std::string token) : shared_(shared), token_(std::move(token)) {}
+  Service(const Shared& shared, const ServerOptions& options)
+      : shared_(shared), token_(options.token), model_control_(options.model_control) {}
 
   ServerUnaryReactor* ServerLive(CallbackServerContext* context,
                                  const inference::ServerLiveRequest*,
@@ -249,6 +250,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
                                           const inference::RepositoryModelLoadRequest* request,
                                           inference::RepositoryModelLoadResponse*) override {
     return run_on_worker(context, "RepositoryModelLoad", [this, request] {
+      require_model_control();
       check_repository(request->repository_name());
       check_repository_parameters(request->parameters(), "");
       shared_.repository.load(request->model_name());
@@ -258,6 +260,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
                                             const inference::RepositoryModelUnloadRequest* request,
                                             inference::RepositoryModelUnloadResponse*) override {
     return run_on_worker(context, "RepositoryModelUnload", [this, request] {
+      require_model_control();
       check_repository(request->repository_name());
       check_repository_parameters(request->parameters(), "unload_dependents");
       shared_.repository.unload(request->model_name());
@@ -340,8 +343,13 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
       metadata->add_shape(rows && d == 0 ? -1 : spec.shape[d]);
   }
 
+  void require_model_control() const {
+    if (!model_control_) throw Error(POPRT_PERMISSION_DENIED, kNoModelControl);
+  }
+
   const Shared shared_;
   const std::string token_;
+  const bool model_control_;
 };
 
 // The inputs of a request. `converted` keeps typed contents as dense memory.
@@ -459,7 +467,7 @@ class OtherMethods final : public grpc::CallbackGenericService {
 }  // namespace
 
 struct GrpcServer::State {
-  State(const Shared& shared, const std::string& token) : service(shared, token) {}
+  State(const Shared& shared, const ServerOptions& options) : service(shared, options) {}
   Service service;
   OtherMethods others;
   std::mutex health_mutex;
@@ -486,7 +494,7 @@ std::string reason_of(const std::string& log) {
 }  // namespace
 
 GrpcServer::GrpcServer(const Shared& shared, const ServerOptions& options)
-    : state_(std::make_unique<State>(shared, options.token)) {
+    : state_(std::make_unique<State>(shared, options)) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();

@@ -465,6 +465,7 @@ MHD_Result HttpServer::State::respond(MHD_Connection* connection, Exchange& exch
     if (parts.size() == 5 && parts[1] == "repository") {
       if (exchange.result.error) throw *exchange.result.error;
       if (exchange.submitted) return send(connection, exchange, {200, "{}"});
+      if (!options.model_control) return send(connection, exchange, failure(403, kNoModelControl));
       bool unused = false;
       const bool load = parts[4] == "load";
       parse_repository_request(exchange.request.body, load ? "" : "unload_dependents", unused);

@@ -34,7 +34,7 @@ struct Settings {
   ServerOptions server;
   int http_port = 8000, grpc_port = 8001;
   double batch_wait_ms = 0, request_timeout_ms = 0, poll_seconds = 0, drain_seconds = 30;
-  std::string token_file, certificate_file, key_file, access_log;
+  std::string token_file, certificate_file, key_file, access_log, model_control = "explicit";
   std::vector<std::string> compile_options, warm_up;
   uint64_t max_request_mib = Limits{}.request_bytes >> 20,
            max_bodies_mib = Limits{}.bodies_bytes >> 20, max_json_mib = Limits{}.json_bytes >> 20,
@@ -139,6 +139,10 @@ void add_network_options(Command& app, Settings& s) {
                  "File with the token that clients send as 'Authorization: Bearer TOKEN'");
   app.add_option("--tls_certificate", s.certificate_file, "PEM file of the certificate chain");
   app.add_option("--tls_key", s.key_file, "PEM file of the private key");
+  app.add_option("--model_control", s.model_control,
+                 "Whether clients may load and unload models: explicit or none")
+      ->check(one_of({"explicit", "none"}))
+      ->capture_default_str();
   app.add_option("--access_log", s.access_log, "File for a JSON line per request; -: stdout");
 }
 
@@ -244,6 +248,7 @@ void apply_options(Settings& s) {
   s.repository.log = [](const std::string& line) {
     std::fprintf(stderr, "poprt_serve: %s\n", printable(line).c_str());
   };
+  s.server.model_control = s.model_control == "explicit";
   s.repository.batch_wait_ns = static_cast<int64_t>(s.batch_wait_ms * 1e6);
   s.server.limits.request_ns = static_cast<int64_t>(s.request_timeout_ms * 1e6);
   s.server.limits.connections = static_cast<unsigned>(s.max_connections);

@@ -15,6 +15,7 @@ namespace poprt::serve {
 struct ServerOptions {
   std::string address = "127.0.0.1";  // IPv4 or IPv6
   int port = 0;                       // 0: a free one
+  bool model_control = true;          // whether clients may load and unload models
   std::string token;                  // bearer token that clients must send; "": none
   std::string certificate;            // PEM; "": no TLS
   std::string key;                    // PEM
@@ -39,6 +40,10 @@ std::string address_and_port(const std::string& address, int port);
 // The message for a server that does not start. `reason` may be empty.
 std::string start_failure(const std::string& protocol, const ServerOptions& options,
                           const std::string& reason);
+
+// The message for a client that may not load and unload models.
+inline constexpr const char* kNoModelControl =
+    "clients may not load and unload models, because the server has --model_control none";
 
 // Whether `header`, the value of Authorization, is "Bearer " (in upper or lower case) and the
 // token. The time does not depend on the position of the first difference.

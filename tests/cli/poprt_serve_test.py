@@ -589,6 +589,14 @@ class Repository(ServeTest):
             process.send_signal(signal.SIGHUP)
             self.expect_sum(port, "b", 2)
 
+    def test_clients_load_no_models_without_control(self):
+        with serving(self.repository, "--model_control", "none") as (port, _, _):
+            for action in ("unload", "load"):
+                status, answer = call(port, f"/v2/repository/models/digits/{action}", {})
+                self.assertEqual(status, 403)
+                self.assertIn("--model_control none", answer["error"])
+            self.assertEqual(call(port, "/v2/models/digits/infer", image_request(1))[0], 200)
+
     def test_a_model_that_failed_at_the_start_is_tried_again(self):
         good = os.path.join(self.repository, "digits.popef")
         for options, by_signal in ((["--poll_seconds", "0.1"], False), ([], True)):
@@ -1400,6 +1408,14 @@ class Grpc(ServeTest):
         negative = self.infer(1)
         negative.inputs[0].shape[0] = -1
         self.refused(codes.INVALID_ARGUMENT, "ModelInfer", negative)
+
+    def test_clients_load_no_models_without_control(self):
+        with serving(self.repository, "--model_control", "none") as (_, port, _), grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            for method in ("RepositoryModelUnload", "RepositoryModelLoad"):
+                function = channel.unary_unary(f"/inference.GRPCInferenceService/{method}", getattr(self.pb, method + "Request").SerializeToString)
+                with self.assertRaises(grpc.RpcError) as raised:
+                    function(getattr(self.pb, method + "Request")(model_name="digits"), timeout=60)
+                self.assertEqual(raised.exception.code(), grpc.StatusCode.PERMISSION_DENIED)
 
     def test_pings_of_keepalive_do_not_end_a_call(self):
         options = [("grpc.keepalive_time_ms", 1000), ("grpc.keepalive_permit_without_calls", 1), ("grpc.http2.max_pings_without_data", 0)]
