@@ -178,7 +178,7 @@ void check_repository_parameters(const Parameters& parameters, const std::string
 class Service final : public inference::GRPCInferenceService::CallbackService {
  public:
   Service(const Shared& shared, const ServerOptions& options)
-      : shared_(shared), token_(options.token), model_control_(options.model_control) {}
+      : shared_(shared), model_control_(options.model_control) {}
 
   ServerUnaryReactor* ServerLive(CallbackServerContext* context,
                                  const inference::ServerLiveRequest*,
@@ -328,10 +328,10 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
     }
   }
   void authorize(const CallbackServerContext* context) const {
-    if (token_.empty()) return;
     const auto found = context->client_metadata().find("authorization");
-    if (found == context->client_metadata().end() ||
-        !is_bearer_token({found->second.data(), found->second.size()}, token_))
+    if (!shared_.token.allows(found == context->client_metadata().end()
+                                  ? std::string_view()
+                                  : std::string_view(found->second.data(), found->second.size())))
       throw Error(static_cast<poprt_error_code>(grpc::StatusCode::UNAUTHENTICATED),
                   "the request has no valid token");
   }
@@ -348,7 +348,6 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
   }
 
   const Shared shared_;
-  const std::string token_;
   const bool model_control_;
 };
 

@@ -401,8 +401,7 @@ MHD_Result HttpServer::State::begin(MHD_Connection* connection, Exchange& exchan
   const char* authorization =
       MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
   const bool health = exchange.path == "/v2/health/live" || exchange.path == "/v2/health/ready";
-  if (!options.token.empty() && !health &&
-      !is_bearer_token(authorization ? authorization : "", options.token))
+  if (!health && !shared.token.allows(authorization ? authorization : ""))
     return send(connection, exchange, failure(401, "the request has no valid token"));
   const char* encoding =
       MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Encoding");

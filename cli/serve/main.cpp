@@ -34,6 +34,7 @@ struct Settings {
   ServerOptions server;
   int http_port = 8000, grpc_port = 8001;
   double batch_wait_ms = 0, request_timeout_ms = 0, poll_seconds = 0, drain_seconds = 30;
+  std::string token;  // the content of token_file
   std::string token_file, certificate_file, key_file, access_log, model_control = "explicit";
   std::vector<std::string> compile_options, warm_up;
   uint64_t max_request_mib = Limits{}.request_bytes >> 20,
@@ -269,9 +270,7 @@ void apply_options(Settings& s) {
       throw Usage("--warm_up: expected MODEL/INPUT=SHAPE, found '" + option + "'");
     s.repository.warm_up[option.substr(0, slash)].push_back(option.substr(slash + 1));
   }
-  if (!s.token_file.empty()) {
-    s.server.token = read_token(s.token_file);
-  }
+  if (!s.token_file.empty()) s.token = read_token(s.token_file);
   if (s.certificate_file.empty() != s.key_file.empty())
     throw Usage("--tls_certificate and --tls_key belong together; give both or none");
   if (!s.certificate_file.empty()) {
@@ -330,9 +329,21 @@ class Loading {
   std::thread thread_;
 };
 
-// Waits for SIGINT or SIGTERM. At SIGHUP, opens the log again. At SIGHUP, and every `poll_seconds`
-// unless it is 0, loads changed models again.
-void wait_for_signal(ModelRepository& repository, AccessLog& log, double poll_seconds) {
+// Reads the token again; the old one stays after an error.
+void reload_token(const Settings& settings, Token& token) {
+  if (settings.token_file.empty()) return;
+  try {
+    token.set(read_token(settings.token_file));
+  } catch (const std::exception& e) {
+    settings.repository.log(std::string(e.what()) + "; the old token stays");
+  }
+}
+
+// Waits for SIGINT or SIGTERM. At SIGHUP, opens the log and reads the token again. At SIGHUP, and
+// every `poll_seconds` unless it is 0, loads changed models again.
+void wait_for_signal(const Settings& settings, ModelRepository& repository, AccessLog& log,
+                     Token& token) {
+  const double poll_seconds = settings.poll_seconds;
   const sigset_t signals = handled_signals();
   const double period = poll_seconds > 0 ? std::max(poll_seconds, 1e-3) : 3600;
   const timespec pause = {
@@ -341,7 +352,7 @@ void wait_for_signal(ModelRepository& repository, AccessLog& log, double poll_se
   for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &pause);
     if (signal == SIGINT || signal == SIGTERM) return;
-    if (signal == SIGHUP) log.reopen();
+    if (signal == SIGHUP) log.reopen(), reload_token(settings, token);
     if (signal == SIGHUP || poll_seconds > 0) repository.reload_changed(signal == SIGHUP);
   }
 }
@@ -378,7 +389,9 @@ void serve(Settings& settings) {
   // Declared last, because the threads of the servers use all others.
   std::unique_ptr<HttpServer> http;
   std::unique_ptr<GrpcServer> grpc;
-  const Shared shared = {repository, inference, log, *worker, *reader, generations};
+  Token token;
+  token.set(settings.token);
+  const Shared shared = {repository, inference, log, *worker, *reader, generations, token};
   ServerOptions options = settings.server;
   options.port = settings.http_port;
   if (options.port >= 0) http = std::make_unique<HttpServer>(shared, options);
@@ -417,7 +430,7 @@ void serve(Settings& settings) {
                place(http != nullptr, http ? http->port() : 0).c_str(),
                place(grpc != nullptr, grpc ? grpc->port() : 0).c_str(),
                options.certificate.empty() ? "" : ", with TLS");
-  if (loaded) wait_for_signal(repository, log, settings.poll_seconds);
+  if (loaded) wait_for_signal(settings, repository, log, token);
   inference.admission().stop();
   generations.admission().stop();
   if (grpc) grpc->end_serving();

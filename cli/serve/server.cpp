@@ -2,22 +2,28 @@
 
 #include <algorithm>
 #include <cctype>
-#include <string_view>
+#include <utility>
 
 namespace poprt::serve {
 
-bool is_bearer_token(const std::string& header, const std::string& token) {
+void Token::set(std::string token) {
+  const std::lock_guard lock(mutex_);
+  token_ = std::move(token);
+}
+
+bool Token::allows(std::string_view given) const {
   constexpr std::string_view kScheme = "bearer ";  // in any case
-  std::string_view given = header;
+  const std::lock_guard lock(mutex_);
+  if (token_.empty()) return true;
   if (given.size() < kScheme.size()) return false;
   for (size_t i = 0; i < kScheme.size(); i++)
     if (std::tolower(static_cast<unsigned char>(given[i])) != kScheme[i]) return false;
   given.remove_prefix(kScheme.size());
   while (!given.empty() && given.front() == ' ') given.remove_prefix(1);
   while (!given.empty() && given.back() == ' ') given.remove_suffix(1);
-  unsigned difference = given.size() == token.size() ? 0 : 1;
+  unsigned difference = given.size() == token_.size() ? 0 : 1;
   for (size_t i = 0; i < given.size(); i++)
-    difference |= static_cast<unsigned>(given[i] ^ token[i % token.size()]);
+    difference |= static_cast<unsigned>(given[i] ^ token_[i % token_.size()]);
   return difference == 0;
 }
 

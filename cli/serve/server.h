@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
 
 #include "serve/access_log.h"
 #include "serve/generation.h"
@@ -12,11 +14,24 @@
 
 namespace poprt::serve {
 
+// The bearer token that clients must send. Thread-safe.
+class Token {
+ public:
+  // Replaces the token; "": none is required.
+  void set(std::string token);
+  // Whether no token is required, or `header`, the value of Authorization, is "Bearer " (in upper
+  // or lower case) and the token. The time does not depend on the position of the first difference.
+  bool allows(std::string_view header) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::string token_;  // guarded by mutex_
+};
+
 struct ServerOptions {
   std::string address = "127.0.0.1";  // IPv4 or IPv6
   int port = 0;                       // 0: a free one
   bool model_control = true;          // whether clients may load and unload models
-  std::string token;                  // bearer token that clients must send; "": none
   std::string certificate;            // PEM; "": no TLS
   std::string key;                    // PEM
   int threads = 2;                    // of HTTP
@@ -32,6 +47,7 @@ struct Shared {
   Worker& worker;  // loads and unloads models
   Worker& reader;  // parses and writes large JSON
   Generations& generations;
+  const Token& token;
 };
 
 // "ADDRESS:PORT", with brackets if the address is one of IPv6.
@@ -44,10 +60,6 @@ std::string start_failure(const std::string& protocol, const ServerOptions& opti
 // The message for a client that may not load and unload models.
 inline constexpr const char* kNoModelControl =
     "clients may not load and unload models, because the server has --model_control none";
-
-// Whether `header`, the value of Authorization, is "Bearer " (in upper or lower case) and the
-// token. The time does not depend on the position of the first difference.
-bool is_bearer_token(const std::string& header, const std::string& token);
 
 // The gRPC server. Stops when it is destroyed.
 class GrpcServer {

@@ -467,6 +467,31 @@ class Limits(ServeTest):
                 while post(1 << 20)[0] != 200:  # the connections are closed
                     self.assertLess(time.monotonic(), end)
 
+    def test_the_token_is_read_again_after_a_signal(self):
+        path = os.path.join(self.folder, "changing token")
+
+        def write(token):
+            with open(path + ".new", "w", encoding="utf-8") as file:
+                file.write(token)
+            os.rename(path + ".new", path)
+
+        def status(token):
+            return curl(port, "/v2", "-H", f"Authorization: Bearer {token}")[0]
+        write("first")
+        with serving(self.repository, "--token_file", path) as (port, _, process):
+            self.assertEqual((status("first"), status("second")), (200, 401))
+            write("second")
+            process.send_signal(signal.SIGHUP)
+            end = time.monotonic() + 30
+            while status("second") != 200:
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.01)
+            self.assertEqual(status("first"), 401)
+            write("")
+            process.send_signal(signal.SIGHUP)
+            self.assertEqual(process.stderr.readline(), f"poprt_serve: --token_file: '{path}' has no token; the old token stays\n")
+            self.assertEqual((status("second"), status("")), (200, 401))
+
     def test_token_and_tls(self):
         token, key, certificate = (os.path.join(self.folder, n) for n in ("token", "key.pem", "certificate.pem"))
         with open(token, "w", encoding="utf-8") as file:
