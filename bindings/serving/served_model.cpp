@@ -228,6 +228,19 @@ bool is_generator(const std::string& popef_file) {
   return !opaque_blob(executable, kGenerationBlob).empty();
 }
 
+void require_tokens(poprt_generator* generator) {
+  poprt_sequence* made = nullptr;
+  check(poprt_generator_new_sequence(generator, &made));
+  const Sequence sequence(made);
+  poprt_error* const refused = poprt_sequence_append_feature(made, 0);
+  poprt_error_free(refused);
+  if (!refused)
+    throw Error(
+        POPRT_UNIMPLEMENTED,
+        "the encoder of the model takes features, such as those of audio, and requests have "
+        "tokens; use poprt_exec generate --features, or the library");
+}
+
 const char* datatype_name(poprt_dtype dtype) {
   for (const auto& [type, name] : kDatatypes)
     if (type == dtype) return name;

@@ -76,6 +76,10 @@ std::vector<std::string> find_files(const std::string& folder, const LoadOptions
 // be opened.
 bool is_generator(const std::string& popef_file);
 
+// Throws Error (unimplemented) if the encoder of a generator takes features, such as those of
+// audio, which requests to servers do not have.
+void require_tokens(poprt_generator* generator);
+
 class ServedModel {
  public:
   // Opens the model in a folder. Throws Error: those of find_files(), poprt_executable_open_files,

@@ -96,6 +96,7 @@ GeneratorInstance::GeneratorInstance(const ModelState& model, TRITONBACKEND_Mode
   poprt_generator* created = nullptr;
   serving::check(poprt_generator_create(model.generator().c_str(), &options, &created));
   generator_.reset(created);
+  serving::require_tokens(created);
   most_texts_ = 4 * poprt_generator_slots(created);
 }
 

@@ -324,6 +324,7 @@ void ModelRepository::load_generator(const std::string& name, const Place& place
   poprt_generator* made = nullptr;
   serving::check(poprt_generator_create(path.c_str(), &options, &made));
   LoadedGenerator loaded{.name = name, .generator = serving::Generator(made)};
+  serving::require_tokens(made);
   add_tokenizer(loaded, place.folder, place.file);
   {
     const std::lock_guard lock(mutex_);

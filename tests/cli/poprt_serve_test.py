@@ -667,6 +667,15 @@ class Repository(ServeTest):
         self.addCleanup(os.environ.pop, "POPART_CACHE_DIR")
         return folder, target
 
+    def test_a_generator_of_features_is_not_ready(self):
+        folder = os.path.join(self.folder, "features")
+        shutil.copytree(os.path.join(GENERATION, "whisper_genai"), os.path.join(folder, "audio", "1"))
+        with serving(folder, "--compile") as (port, _, _):
+            self.assertEqual(call(port, "/v2/health/ready")[0], 503)
+            status, = call(port, "/v2/repository/index", {})[1]
+            self.assertEqual(status["state"], "UNAVAILABLE")
+            self.assertIn("the encoder of the model takes features", status["reason"])
+
     def test_an_output_of_another_model_of_a_fused_one_is_refused(self):
         folder = os.path.join(self.folder, "fused")
         config = os.path.join(self.folder, "fused.yaml")

@@ -99,6 +99,16 @@ TEST(TritonGenerator, ConfigurationsThatContradictAreRefused) {
             std::string::npos);
 }
 
+TEST(TritonGenerator, OfFeaturesIsRefused) {
+  Served served(nullptr);
+  poprt_generator* generator = nullptr;
+  succeed(poprt_generator_create(GENERATION "/whisper_genai", nullptr, &generator));
+  succeed(poprt_generator_save(generator, (served.folder() / "audio.popef").string().c_str()));
+  poprt_generator_free(generator);
+  ASSERT_EQ(served.load(), "");
+  EXPECT_TRUE(served.add_instance().starts_with("the encoder of the model takes features"));
+}
+
 TEST(TritonGenerator, EachTokenIsAResponse) {
   Served served("text.popef");
   ASSERT_EQ(served.load() + served.add_instance(), "");
