@@ -69,6 +69,10 @@ constexpr size_t kMuchJson = size_t{64} << 10;
 // bodies must not block others. The number of connections limits their memory.
 constexpr size_t kSmallBody = size_t{64} << 10;
 
+// The status in the access log of a request whose client closed the connection before its answer,
+// as in other servers. No client receives it.
+constexpr int kGivenUp = 499;
+
 // One request on a connection.
 struct Exchange {
   std::string method, path, version;  // HTTP/1.1
@@ -106,8 +110,9 @@ bool has_much_json(const Result& result, const JsonRequest& request) {
 
 // The fields of a header that decide where the request ends.
 struct Framing {
-  int lengths = 0, encodings = 0, hosts = 0;  // numbers of fields with these names
-  std::string encoding;                       // Transfer-Encoding
+  // Numbers of fields with these names.
+  int lengths = 0, encodings = 0, hosts = 0, authorizations = 0;
+  std::string encoding;  // Transfer-Encoding
   std::string bad_name;
 };
 
@@ -134,6 +139,7 @@ MHD_Result add_to_framing(void* state, MHD_ValueKind, const char* key, const cha
   framing.lengths += length;
   framing.encodings += encoding;
   framing.hosts += strcasecmp(key, "Host") == 0;
+  framing.authorizations += strcasecmp(key, "Authorization") == 0;
   if (encoding && value) framing.encoding = value;
   return MHD_YES;
 }
@@ -157,6 +163,8 @@ std::string framing_error(MHD_Connection* connection, const std::string& version
     if (version == "HTTP/1.0") return "HTTP/1.0 has no Transfer-Encoding";
   }
   if (framing.hosts > 1) return "the header has several fields Host; expected one";
+  if (framing.authorizations > 1)
+    return "the header has several fields Authorization; expected one";
   if (framing.hosts == 0 && version != "HTTP/1.0") return "the header has no field Host";
   return {};
 }
@@ -483,21 +491,31 @@ struct Stream {
   std::shared_ptr<Completion> completion;
   MHD_Connection* connection;
   std::atomic<int>* suspended;
+  AccessLog* log;
+  std::string what;
+  size_t bytes_in;
+  std::chrono::steady_clock::time_point begin;
+  uint64_t bytes_out = 0;
 };
 
 ssize_t read_stream(void* state, uint64_t, char* to, size_t capacity) {
-  const auto& stream = *static_cast<Stream*>(state);
+  auto& stream = *static_cast<Stream*>(state);
   try {
-    return stream.completion->read(to, capacity, [&] {
+    const ssize_t bytes = stream.completion->read(to, capacity, [&] {
       ++*stream.suspended;
       MHD_suspend_connection(stream.connection);
     });
+    if (bytes > 0) stream.bytes_out += static_cast<uint64_t>(bytes);
+    return bytes;
   } catch (const std::exception&) {
     return MHD_CONTENT_READER_END_WITH_ERROR;
   }
 }
 
-void free_stream(void* state) { delete static_cast<Stream*>(state); }
+void free_stream(void* state) {
+  const std::unique_ptr<Stream> stream(static_cast<Stream*>(state));
+  stream->log->write("http", stream->what, 200, stream->bytes_in, stream->bytes_out, stream->begin);
+}
 
 // Whether the client has not closed its side.
 bool client_is_connected(MHD_Connection* connection) {
@@ -551,9 +569,9 @@ void HttpServer::State::start_completion(MHD_Connection* connection, Exchange& e
 
 // Answers with events as the texts continue.
 MHD_Result HttpServer::State::stream(MHD_Connection* connection, Exchange& exchange) {
-  shared.log.write("http", exchange.method + " " + exchange.path, 200, exchange.request.body.size(),
-                   0, exchange.begin);
-  auto state = std::make_unique<Stream>(Stream{exchange.completion, connection, &suspended});
+  auto state = std::make_unique<Stream>(Stream{exchange.completion, connection, &suspended,
+                                               &shared.log, exchange.method + " " + exchange.path,
+                                               exchange.request.body.size(), exchange.begin});
   MHD_Response* response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read_stream,
                                                              state.get(), free_stream);
   if (!response) return MHD_NO;
@@ -711,8 +729,10 @@ MHD_Result HttpServer::State::send(MHD_Connection* connection, Exchange& exchang
     answer.body = exchange.path.starts_with("/v1/")
                       ? format_completion_error(answer.status, answer.error)
                       : format_error(answer.error);
-  shared.log.write("http", what, answer.status, exchange.request.body.size(), answer.body.size(),
-                   exchange.begin);
+  const bool given_up = exchange.result.error && exchange.result.error->code() == POPRT_CANCELLED &&
+                        !client_is_connected(connection);
+  shared.log.write("http", what, given_up ? kGivenUp : answer.status, exchange.request.body.size(),
+                   answer.body.size(), exchange.begin);
   MHD_Response* response = MHD_create_response_from_buffer(answer.body.size(), answer.body.data(),
                                                            MHD_RESPMEM_MUST_COPY);
   if (!response) return MHD_NO;

@@ -379,6 +379,7 @@ void parse_output(const Json& given, JsonRequest& request) {
 }  // namespace
 
 Json parse_object(std::string_view text) {
+  if (text.empty()) refuse("the body is not a JSON object: it is empty");
   check_structure(text);
   Json json = Json::parse(text.begin(), text.end(), nullptr, false);
   if (json.is_discarded())

@@ -249,6 +249,10 @@ void apply_options(Settings& s) {
   s.repository.log = [](const std::string& line) {
     std::fprintf(stderr, "poprt_serve: %s\n", printable(line).c_str());
   };
+  if (s.request_timeout_ms > 0 && s.batch_wait_ms >= s.request_timeout_ms)
+    throw Usage(
+        "--batch_wait_ms is not less than --request_timeout_ms, so that each request that does not "
+        "fill a batch would fail");
   s.server.model_control = s.model_control == "explicit";
   s.repository.batch_wait_ns = static_cast<int64_t>(s.batch_wait_ms * 1e6);
   s.server.limits.request_ns = static_cast<int64_t>(s.request_timeout_ms * 1e6);

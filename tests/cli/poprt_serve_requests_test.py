@@ -210,6 +210,7 @@ class OddRequests(Base):
                 (f"{start}Host: x\r\nX: a\r\n {length}", good, "without white space"),
                 (f"{start.replace('1.1', '1.0')}{coding}", chunked, "HTTP/1.0"),
                 (f"{start}Host: x\r\nHost: y\r\n{length}", good, "several fields Host"),
+                (f"{start}Host: x\r\nAuthorization: Bearer a\r\nauthorization: Bearer b\r\n{length}", good, "several fields Authorization"),
                 (start + length, good, "no field Host")):
             with self.subTest(head=head), socket.create_connection(("127.0.0.1", self.port), 20) as client:
                 client.sendall(head.encode() + b"\r\n\r\n" + body + second)

@@ -215,6 +215,27 @@ class Http(ServeTest):
             with open(path, encoding="utf-8") as file:
                 self.assertEqual([json.loads(line)["request"] for line in file], [request])
 
+    def test_the_access_log_has_the_ends_of_requests_and_streams(self):
+        folder, log = os.path.join(self.folder, "logged"), os.path.join(self.folder, "ends")
+        os.makedirs(folder)
+        shutil.copy(os.path.join(self.repository, "digits.popef"), folder)
+        subprocess.run([os.path.join(BIN, "poprt_exec"), "generate", os.path.join(GENERATION, "genai"), "--ids", "1", "--max-new-tokens", "1",
+                        "--save", os.path.join(folder, "text.popef")], check=True, capture_output=True)
+        with serving(folder, "--batch_wait_ms", "600000", "--access_log", log) as (port, _, _):
+            infer = ["curl", "-s", "-m", "0.5", "--data-binary", "@-", f"http://127.0.0.1:{port}/v2/models/digits/infer"]
+            self.assertEqual(subprocess.run(infer, input=json.dumps(image_request(1)).encode(), check=False).returncode, 28)
+            events = curl(port, "/v1/completions", "--data-binary", "@-", data=b'{"model": "text", "prompt": [1, 5], "max_tokens": 3, "stream": true}')[2]
+            end = time.monotonic() + 30
+            lines = []
+            while len(lines) < 2:
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.05)
+                with open(log, encoding="utf-8") as file:
+                    lines = [json.loads(line) for line in file]
+        found = {line["request"]: (line["status"], line["bytes_out"]) for line in lines}
+        self.assertEqual(found["POST /v2/models/digits/infer"][0], 499)
+        self.assertEqual(found["POST /v1/completions"], (200, len(events)))
+
     def test_metrics_count_the_requests_of_each_model(self):
         with serving(self.repository) as (port, _, _):
             begin = time.monotonic()
@@ -932,6 +953,7 @@ class Repository(ServeTest):
                                (("--compile_option", "precision=fp16"), ("--warm_up", "m/x=1"), ("--max_shapes", "2"), ("--max_shape_mib", "2"),
                                 ("--slots", "2"), ("--max_length", "64"))),
                              (["models", "--http_port", "-1", "--grpc_port", "-1"], "no client could connect"),
+                             (["models", "--batch_wait_ms", "800", "--request_timeout_ms", "800"], "--batch_wait_ms is not less"),
                              *((["models", "--compile", "--compile_option", option], fact) for option, fact in
                                (("nope=1", "--compile_option: there is no option 'nope'"), ("batch_sze=3", "did you mean 'batch_size'?"),
                                 ("batch_size=x", "found 'x'"), ("shapes=none", "'none'"), ("output=x", "option of the command poprt")))):

@@ -310,8 +310,9 @@ TEST(JsonRequests, StructuresHaveLimits) {
       "beyond the range of "
       "double";
   for (const char* text :
-       {"", "{", "{\"a\": NaN}", "{\"a\": 1e999}", "}{", "{\"a", "{\"\\x\": 1}", ":"})
+       {"{", "{\"a\": NaN}", "{\"a\": 1e999}", "}{", "{\"a", "{\"\\x\": 1}", ":"})
     EXPECT_EQ(refusal_of([&] { parse_object(text); }), invalid) << text;
+  EXPECT_EQ(refusal_of([] { parse_object(""); }), "the body is not a JSON object: it is empty");
 }
 
 TEST(JsonRequests, ToTheRepositoryHaveTheirFlagOnly) {
