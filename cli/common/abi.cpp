@@ -56,6 +56,25 @@ Executable load_model(const std::string& path, CompileSettings& settings) {
   return Executable(executable);
 }
 
+void require_no_generator(const poprt_executable* executable, const std::string& path) {
+  if (!path.ends_with(".popef")) return;
+  poprt_popef_model* model = nullptr;
+  check(poprt_executable_popef_model(executable, &model));
+  bool found = false;
+  for (size_t i = 0; i < poprt_popef_model_count(model, POPRT_POPEF_OPAQUE); i++) {
+    poprt_popef_blob_info info = {};
+    info.struct_size = sizeof(info);
+    check(poprt_popef_blob_get_info(poprt_popef_model_blob(model, POPRT_POPEF_OPAQUE, i), &info));
+    found = found || (info.name && std::string_view(info.name) == "poprt.generation");
+  }
+  poprt_popef_model_free(model);
+  if (found)
+    throw Failure(
+        fmt::format("'{}' is a file of poprt_exec generate --save; use poprt_exec "
+                    "generate, or poprt_exec bench --generate",
+                    path));
+}
+
 Runner make_runner(const poprt_executable* executable, const RunnerOptions& given) {
   poprt_runner_options options = {};
   options.struct_size = sizeof(options);

@@ -138,4 +138,8 @@ struct CompileSettings {
 // that an ONNX model does not have; and Failure.
 Executable load_model(const std::string& path, CompileSettings& settings);
 
+// Throws Failure if the executable of the file `path` belongs to a generator, which only
+// poprt_exec generate and poprt_exec bench --generate can run: its inputs depend on each other.
+void require_no_generator(const poprt_executable* executable, const std::string& path);
+
 }  // namespace poprt::cli

@@ -365,6 +365,7 @@ int bench(BenchArguments& a) {
   std::optional<Waiting> waiting;
   waiting.emplace(a.model.ends_with(".popef") ? "open" : "compile");
   const Executable executable = load_model(a.model, a.compile);
+  require_no_generator(executable.get(), a.model);
   Runner runner;
   if (!session)
     runner = make_runner(executable.get(), {.threads = a.threads,

@@ -301,6 +301,7 @@ int run(RunArguments& a) {
   waiting.emplace(a.model.ends_with(".popef") ? "open" : "compile");
   const PreparedModel model =
       load_with_values(a.model, a.compile, {a.inputs, a.inputs_pb, a.random});
+  if (a.random && model.executable) require_no_generator(model.executable.get(), a.model);
   const auto texts = take_texts(model, files);
   std::optional<Execution> execution;
   if (model.executable) execution.emplace(a, model);

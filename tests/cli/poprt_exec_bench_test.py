@@ -231,6 +231,12 @@ class BenchGenerate(CommandTest):
         self.command = "poprt_exec bench"
         self.misused([model("relu"), "--cache_precision", "int8"], "--cache_precision", "--generate")
 
+    def test_a_generator_needs_the_option(self):
+        self.succeeds(TEXTS, "--ids", "1", "--max-new-tokens", "2", "--save", "text.popef", command="poprt_exec generate")
+        for self.command, *options in (["poprt_exec bench"], ["poprt_exec run", "--random"]):
+            self.fails(["text.popef", *options], "'text.popef' is a file of poprt_exec generate --save; use poprt_exec generate, or "
+                                                 "poprt_exec bench --generate")
+
     def test_models_that_generate_nothing(self):
         self.refused([model("relu")], "input_ids")
         self.refused([self.popef(model("relu"))], "generator")
