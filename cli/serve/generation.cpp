@@ -438,10 +438,15 @@ void Generations::start(const std::shared_ptr<const LoadedGenerator>& generator,
   const CompletionRequest& request = completion->request;
   const uint64_t seed = request.seed ? *request.seed : std::random_device{}();
   std::vector<serving::Sequence> sequences;
-  for (const Prompt& prompt : request.prompts)
-    for (int64_t i = 0; i < request.n; i++)
-      sequences.push_back(
-          make_sequence(*generator, request, prompt.tokens, seed + static_cast<uint64_t>(i)));
+  for (const Prompt& prompt : request.prompts) try {
+      for (int64_t i = 0; i < request.n; i++)
+        sequences.push_back(
+            make_sequence(*generator, request, prompt.tokens, seed + static_cast<uint64_t>(i)));
+    } catch (const Error& e) {
+      if (request.prompts.size() == 1) throw;
+      throw Error(e.code(), "prompt " + std::to_string(&prompt - request.prompts.data()) +
+                                ", counted from 0: " + e.what());
+    }
   const auto count = static_cast<int64_t>(sequences.size());
   admission_.enter(count, generator->counters->rejected);
   try {

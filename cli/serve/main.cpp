@@ -64,6 +64,9 @@ std::string read_pem(const char* option, const std::string& path, const char* ma
   if (text.find("-----BEGIN ") == std::string::npos || text.find(mark) == std::string::npos)
     throw std::runtime_error(std::string(option) + ": '" + path + "' has no " + what +
                              "; expected a PEM file with one");
+  if (text.find("ENCRYPTED") != std::string::npos)
+    throw std::runtime_error(std::string(option) + ": '" + path +
+                             "' is encrypted; expected a file without a password");
   return text;
 }
 

@@ -127,10 +127,18 @@ ModelRepository::Place ModelRepository::place_of(const std::string& name) const 
   if (fs::is_directory(folder / name / "1", failed))
     found({(folder / name / "1").string(), "", ""}, name + "/1");
   if (place) return *place;
+  std::string found_there;
+  for (const char* ending : {".popef", ".onnx"}) {
+    const fs::file_type type = fs::symlink_status(folder / (name + ending), failed).type();
+    if (type != fs::file_type::not_found && type != fs::file_type::none &&
+        type != fs::file_type::directory)
+      found_there = ": '" + name + ending + "' is no regular file and no link to one";
+  }
   const std::lock_guard lock(mutex_);
-  throw Error(POPRT_NOT_FOUND, entries_.contains(name)
-                                   ? "the repository has no file of model " + in_quotes(name)
-                                   : "there is no model " + in_quotes(name));
+  throw Error(POPRT_NOT_FOUND,
+              (entries_.contains(name) ? "the repository has no file of model " + in_quotes(name)
+                                       : "there is no model " + in_quotes(name)) +
+                  found_there);
 }
 
 std::vector<std::string> ModelRepository::names() const {
@@ -229,6 +237,14 @@ void ModelRepository::log_failure(const std::string& name, const std::string& fa
     ready = entry->second.is_ready();
   }
   log(name, (ready ? "not loaded again, the old one stays: " : "not loaded: ") + failure);
+}
+
+void ModelRepository::set_reason(const std::string& name, const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  Entry& entry = entries_[name];
+  if (!entry.wanted || entry.reason == reason) return;
+  entry.reason = reason;
+  if (reason.empty()) entry.logged.clear();
 }
 
 bool ModelRepository::load(const std::string& name, bool only_if_wanted) {
@@ -388,10 +404,15 @@ void ModelRepository::reload_changed(bool failed_again) {
   }
   for (const Known& known : all) try {
       const std::string stamp = stamp_of(files_of(place_of(known.name))) + stamp_of(known.external);
-      if ((known.ready && stamp == known.stamp) || stamp == known.failed_stamp) continue;
+      if (known.ready && stamp == known.stamp) {
+        set_reason(known.name, "");  // the files of the loaded model are there again
+        continue;
+      }
+      if (stamp == known.failed_stamp) continue;
       if (load(known.name, true))
         log(known.name, known.ready ? "loaded again, because its files changed" : "loaded");
     } catch (const std::exception& e) {  // the old model stays loaded
+      set_reason(known.name, e.what());
       log_failure(known.name, e.what(), failed_again);
     }
 }

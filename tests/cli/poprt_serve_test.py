@@ -532,6 +532,11 @@ class Limits(ServeTest):
                 self.assertEqual(printed[0], expected, given)
             plain = subprocess.run(["curl", "-s", f"http://127.0.0.1:{port}/v2"], capture_output=True, check=False)
             self.assertNotEqual(plain.returncode, 0)
+        encrypted = os.path.join(self.folder, "encrypted.pem")
+        subprocess.run(["openssl", "pkey", "-in", key, "-aes256", "-passout", "pass:x", "-out", encrypted], check=True, capture_output=True)
+        done = subprocess.run([SERVE, self.repository, *tls[:3], encrypted], capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (1, f"poprt_serve: --tls_key: '{encrypted}' is encrypted; expected a file without "
+                                                             "a password\n"))
         other = os.path.join(self.folder, "other.pem")
         subprocess.run(["openssl", "genrsa", "-out", other, "2048"], check=True, capture_output=True)
         for http_port, grpc_port, protocol in (("0", "-1", "HTTP"), ("-1", "0", "gRPC")):
@@ -763,12 +768,37 @@ class Repository(ServeTest):
         os.symlink("nothing", os.path.join(folder, "gone.popef"))
         with serving(folder) as (port, _, _):
             (gone,) = (m for m in call(port, "/v2/repository/index", {})[1] if m["name"] == "gone")
-            self.assertEqual((gone["state"], gone["reason"]), ("UNAVAILABLE", "the repository has no file of model 'gone'"))
+            self.assertEqual((gone["state"], gone["reason"]), ("UNAVAILABLE", "the repository has no file of model 'gone': "
+                                                                             "'gone.popef' is no regular file and no link to one"))
             os.remove(os.path.join(folder, "digits.popef"))
             self.assertEqual(call(port, "/v2/models/digits/infer", image_request(1))[0], 200)
             for name, message in (("digits", "the repository has no file of model 'digits'"), ("none", "there is no model 'none'")):
                 self.assertEqual(call(port, f"/v2/repository/models/{name}/load", {}), (404, {"error": message}))
             self.assertEqual(call(port, "/v2/models/digits/infer", image_request(1))[0], 200)
+
+    def test_a_model_whose_file_vanishes_has_a_reason_until_it_is_back(self):
+        folder = os.path.join(self.folder, "vanishing")
+        os.makedirs(folder)
+        shutil.copy(os.path.join(self.repository, "digits.popef"), folder)
+        with open(os.path.join(folder, "broken.popef"), "wb") as file:
+            file.write(b"damaged")
+
+        def wait_for(**expected):
+            end = time.monotonic() + 30
+            while True:
+                found = {m["name"]: (m["state"], m["reason"]) for m in call(port, "/v2/repository/index", {})[1]}
+                if all(found[name][0] == state and found[name][1].startswith(reason) and (reason or not found[name][1])
+                       for name, (state, reason) in expected.items()):
+                    return
+                self.assertLess(time.monotonic(), end, found)
+                time.sleep(0.05)
+        with serving(folder, "--poll_seconds", "0.1") as (port, _, _):
+            for name in ("digits", "broken"):
+                os.rename(os.path.join(folder, name + ".popef"), os.path.join(self.folder, name + ".away"))
+            wait_for(digits=("READY", "it was not loaded again: the repository has no file of model 'digits'"),
+                     broken=("UNAVAILABLE", "the repository has no file of model 'broken'"))
+            os.rename(os.path.join(self.folder, "digits.away"), os.path.join(folder, "digits.popef"))
+            wait_for(digits=("READY", ""))
 
     def test_files_of_several_models_in_a_folder_are_refused(self):
         folder = os.path.join(self.folder, "several", "both", "1")
@@ -1160,6 +1190,7 @@ class Completions(unittest.TestCase):
     def test_refusals_name_the_field(self):
         for more, fact in (({"prompt": "Hello"}, "no tokenizer"), ({"prompt": []}, "'prompt'"), ({"prompt": [1.5]}, "'prompt'"),
                            ({"prompt": [[1], "x"]}, "'prompt'"), ({"prompt": [-1]}, "'prompt'"), ({"prompt": [53]}, "token 53"),
+                           ({"prompt": [[1], [53]]}, "prompt 1, counted from 0: token 53"),
                            ({"prompt": [[]]}, "prompt"), ({"prompt": [1] * 100000}, "100000 tokens"), ({"prompt": {"a": 1}}, "'prompt'"),
                            ({"max_tokens": 0}, "'max_tokens'"), ({"max_tokens": "8"}, "'max_tokens'"), ({"max_tokens": 1e300}, "max_tokens is 1e+300"),
                            ({"temperature": -1}, "temperature"), ({"top_p": 2}, "top_p"), ({"seed": -1}, "'seed'"), ({"n": 0}, "'n'"),
