@@ -481,6 +481,13 @@ std::string start_log;
 
 void keep_log(gpr_log_func_args* line) { start_log += std::string(line->message) + "\n"; }
 
+// Sets the status of the server and of its service.
+void set_health(grpc::Server& server, bool serving) {
+  grpc::HealthCheckServiceInterface& health = *server.GetHealthCheckService();
+  health.SetServingStatus(serving);
+  health.SetServingStatus("inference.GRPCInferenceService", serving);
+}
+
 // The reason in the log: the error of the operating system, or else the last line.
 std::string reason_of(const std::string& log) {
   constexpr std::string_view kError = "os_error:\"";
@@ -527,13 +534,13 @@ GrpcServer::GrpcServer(const Shared& shared, const ServerOptions& options)
 
 void GrpcServer::set_serving(bool serving) {
   const std::lock_guard lock(state_->health_mutex);
-  if (!state_->ends) state_->server->GetHealthCheckService()->SetServingStatus(serving);
+  if (!state_->ends) set_health(*state_->server, serving);
 }
 
 void GrpcServer::end_serving() {
   const std::lock_guard lock(state_->health_mutex);
   state_->ends = true;
-  state_->server->GetHealthCheckService()->SetServingStatus(false);
+  set_health(*state_->server, false);
 }
 
 void GrpcServer::stop() {

@@ -1449,6 +1449,8 @@ class Grpc(ServeTest):
         self.assertEqual({m.name for m in self.call("RepositoryIndex").models}, {"digits", "buckets", "half"})
         health = self.channel.unary_unary("/grpc.health.v1.Health/Check", lambda _: b"", lambda b: b)
         self.assertEqual(health(None, timeout=60), b"\x08\x01")  # SERVING
+        named = self.channel.unary_unary("/grpc.health.v1.Health/Check", lambda name: b"\x0a" + bytes([len(name)]) + name, lambda b: b)
+        self.assertEqual(named(b"inference.GRPCInferenceService", timeout=60), b"\x08\x01")
 
     def test_raw_and_typed_contents_give_the_same(self):
         raw, typed = (self.call("ModelInfer", self.infer(11, raw)) for raw in (True, False))
