@@ -23,10 +23,16 @@ namespace {
 
 constexpr size_t kRows = 8, kPixels = 64, kClasses = 10;
 
-std::vector<unsigned char> read(const char* path, size_t header) {
+// Returns the bytes of an IDX file after its header: the type (8: bytes) and the number of
+// dimensions in bytes 2 and 3, and the size of each dimension.
+std::vector<unsigned char> read(const std::string& path, size_t dimensions) {
   std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error(path + " cannot be opened");
   std::vector<unsigned char> bytes{std::istreambuf_iterator<char>(file), {}};
-  if (bytes.size() < header) throw std::runtime_error(std::string(path) + " is no IDX file");
+  const size_t header = 4 + 4 * dimensions;
+  if (bytes.size() < header || bytes[2] != 8 || bytes[3] != dimensions)
+    throw std::runtime_error(path + " is no IDX file of bytes with " + std::to_string(dimensions) +
+                             " dimensions");
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header));
   return bytes;
 }
@@ -85,7 +91,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const auto images = read(argv[3], 16), labels = read(argv[4], 8);
+    const auto images = read(argv[3], 3), labels = read(argv[4], 1);
+    if (images.size() != labels.size() * kPixels)
+      throw std::runtime_error("the files have different numbers of images");
     const size_t right = classify(argv[1], argv[2], images, labels);
     std::printf("%zu images, accuracy %.4f\n", labels.size(),
                 static_cast<double>(right) / static_cast<double>(labels.size()));

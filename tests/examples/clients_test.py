@@ -55,8 +55,8 @@ class Client(unittest.TestCase):
             return ["mono", program + ".exe"]
         return [TOOL]
 
-    def run_client(self, model):
-        return subprocess.run([*self.command, self.address, model, *DATA], capture_output=True, text=True, check=False)
+    def run_client(self, model, files=DATA):
+        return subprocess.run([*self.command, self.address, model, *files], capture_output=True, text=True, check=False)
 
     def test_the_accuracy_is_that_of_the_training(self):
         done = self.run_client("digits")
@@ -69,6 +69,17 @@ class Client(unittest.TestCase):
         done = self.run_client("absent")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("there is no model 'absent'", done.stderr)
+
+    @unittest.skipUnless(LANGUAGE == "cpp", "the others do not read beyond the end of an array")
+    def test_files_without_images_are_refused(self):
+        short = os.path.join(self.folder, "short")
+        with open(DATA[0], "rb") as file, open(short, "wb") as copy:
+            copy.write(file.read(2000))
+        for files, fact in (((short, DATA[1]), "different numbers of images"), ((DATA[1], DATA[1]), "is no IDX file of bytes with 3 dimensions"),
+                            ((os.path.join(DIGITS, "digits.onnx"), DATA[1]), "digits.onnx is no IDX file"), (("/none", DATA[1]), "/none cannot be opened")):
+            done = self.run_client("digits", files)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(fact, done.stderr)
 
 
 if __name__ == "__main__":
