@@ -18,6 +18,7 @@
 
 #include "common/arguments.h"
 #include "common/read_pieces.h"
+#include "serve/model_files.h"
 #include "serve/server.h"
 
 namespace {
@@ -34,7 +35,8 @@ struct Settings {
   ServerOptions server;
   int http_port = 8000, grpc_port = 8001;
   double batch_wait_ms = 0, request_timeout_ms = 0, poll_seconds = 0, drain_seconds = 30;
-  std::string token;  // the content of token_file
+  std::string token;      // the content of token_file
+  std::string tls_stamp;  // of certificate_file and key_file, before they were read
   std::string token_file, certificate_file, key_file, access_log, model_control = "explicit";
   std::vector<std::string> compile_options, warm_up;
   uint64_t max_request_mib = Limits{}.request_bytes >> 20,
@@ -246,6 +248,13 @@ void warn_about_effects(const RepositoryOptions& options, const ModelRepository&
   if (options.max_shape_mib) warn("--max_shape_mib", "model whose shapes are compiled on demand");
 }
 
+// The stamp of the files of TLS, or "".
+std::string tls_stamp(const Settings& settings) {
+  return settings.certificate_file.empty()
+             ? std::string()
+             : stamp_of({settings.certificate_file, settings.key_file});
+}
+
 // Checks the options and stores them as the options of the repository and of the servers.
 void apply_options(Settings& s) {
   check_effects(s);
@@ -281,6 +290,7 @@ void apply_options(Settings& s) {
   if (s.certificate_file.empty() != s.key_file.empty())
     throw Usage("--tls_certificate and --tls_key belong together; give both or none");
   if (!s.certificate_file.empty()) {
+    s.tls_stamp = tls_stamp(s);
     s.server.certificate =
         read_pem("--tls_certificate", s.certificate_file, "CERTIFICATE-----", "certificate");
     s.server.key = read_pem("--tls_key", s.key_file, "PRIVATE KEY-----", "private key");
@@ -346,8 +356,9 @@ void reload_token(const Settings& settings, Token& token) {
   }
 }
 
-// Waits for SIGINT or SIGTERM. At SIGHUP, opens the log and reads the token again. At SIGHUP, and
-// every `poll_seconds` unless it is 0, loads changed models again.
+// Waits for SIGINT or SIGTERM. At SIGHUP, opens the log and reads the token again, and reports a
+// changed certificate. At SIGHUP, and every `poll_seconds` unless it is 0, loads changed models
+// again.
 void wait_for_signal(const Settings& settings, ModelRepository& repository, AccessLog& log,
                      Token& token) {
   const double poll_seconds = settings.poll_seconds;
@@ -359,7 +370,14 @@ void wait_for_signal(const Settings& settings, ModelRepository& repository, Acce
   for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &pause);
     if (signal == SIGINT || signal == SIGTERM) return;
-    if (signal == SIGHUP) log.reopen(), reload_token(settings, token);
+    if (signal == SIGHUP) {
+      log.reopen();
+      reload_token(settings, token);
+      if (tls_stamp(settings) != settings.tls_stamp)
+        settings.repository.log(
+            "the files of --tls_certificate and --tls_key have changed since the start; restart "
+            "the server to use the new ones");
+    }
     if (signal == SIGHUP || poll_seconds > 0) repository.reload_changed(signal == SIGHUP);
   }
 }

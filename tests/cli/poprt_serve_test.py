@@ -521,7 +521,7 @@ class Limits(ServeTest):
                         "subjectAltName=IP:127.0.0.1", "-days", "2", "-keyout", key, "-out", certificate], check=True,
                        capture_output=True)
         tls = ["--tls_certificate", certificate, "--tls_key", key]
-        with serving(self.repository, "--token_file", token, *tls) as (port, _, _):
+        with serving(self.repository, "--token_file", token, *tls) as (port, _, process):
             trust = ["--cacert", certificate]
             self.assertEqual(curl(port, "/v2/health/ready", *trust, scheme="https")[0], 200)
             status, header, _ = curl(port, "/v2", *trust, scheme="https")
@@ -532,6 +532,11 @@ class Limits(ServeTest):
                 self.assertEqual(printed[0], expected, given)
             plain = subprocess.run(["curl", "-s", f"http://127.0.0.1:{port}/v2"], capture_output=True, check=False)
             self.assertNotEqual(plain.returncode, 0)
+            shutil.copy(certificate, certificate + ".new")
+            os.rename(certificate + ".new", certificate)
+            process.send_signal(signal.SIGHUP)
+            self.assertEqual(process.stderr.readline(), "poprt_serve: the files of --tls_certificate and --tls_key have changed since the "
+                                                        "start; restart the server to use the new ones\n")
         encrypted = os.path.join(self.folder, "encrypted.pem")
         subprocess.run(["openssl", "pkey", "-in", key, "-aes256", "-passout", "pass:x", "-out", encrypted], check=True, capture_output=True)
         done = subprocess.run([SERVE, self.repository, *tls[:3], encrypted], capture_output=True, text=True, check=False, timeout=60)
