@@ -165,7 +165,8 @@ std::string format_metrics(const ModelRepository& repository, const Inference& i
          [](M m) { return static_cast<double>(m.counters->nanoseconds.load()) / 1e9; });
   family("batches_total", "counter", "Runs of the device since the model was loaded.",
          [&](M m) { return device(m, &poprt_runner_counters::batches); });
-  family("padded_rows_total", "counter", "Rows that only fill batches, since the model was loaded.",
+  family("padded_rows_total", "counter",
+         "Rows that only fill batches of one shape, since the model was loaded.",
          [&](M m) { return device(m, &poprt_runner_counters::padded_rows); });
   text +=
       "# HELP poprt_model_ready 1 for a model or generator that is ready, 0 for one that is loaded "
