@@ -261,6 +261,17 @@ int socket_of(MHD_Connection* connection) {
   return info ? info->connect_fd : -1;
 }
 
+// The path of the target of a request. Clients of a proxy send the absolute form http://HOST/PATH
+// (RFC 9112, section 3.2.2).
+std::string path_of(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"})
+    if (target.starts_with(scheme)) {
+      const size_t slash = target.find('/', scheme.size());
+      return slash == std::string_view::npos ? "/" : std::string(target.substr(slash));
+    }
+  return std::string(target);
+}
+
 MHD_Result on_request(void* state, MHD_Connection* connection, const char* url, const char* method,
                       const char* version, const char* data, size_t* size, void** exchange) {
   auto& self = *static_cast<HttpServer::State*>(state);
@@ -268,7 +279,7 @@ MHD_Result on_request(void* state, MHD_Connection* connection, const char* url, 
     if (!*exchange) {
       auto created = std::make_unique<Exchange>();
       created->method = method;
-      created->path = url;
+      created->path = path_of(url);
       created->version = version;
       *exchange = created.release();
     }

@@ -189,6 +189,12 @@ class Http(ServeTest):
             self.assertEqual(call(self.port, path, good)[0], status)
         self.assertEqual(curl(self.port, "/v2", "-X", "DELETE")[0], 405)
 
+    def test_a_target_in_absolute_form_is_its_path(self):
+        for target, expected in (("http://x/v2/models/digits", 200), ("http://x:1/v2/health/ready", 200), ("http://x", 404), ("http://x/v3", 404)):
+            with socket.create_connection(("127.0.0.1", self.port), 60) as client:
+                client.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+                self.assertTrue(client.recv(100).startswith(f"HTTP/1.1 {expected} ".encode()), target)
+
     def test_metrics_and_access_log(self):
         call(self.port, "/v2/models/buckets/infer", image_request(3))
         text = curl(self.port, "/metrics")[2].decode()
