@@ -1,7 +1,9 @@
 #include "model_state.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "support.h"
 
@@ -57,6 +59,19 @@ Parameters parameters_of(const nlohmann::json& config, const BackendState& backe
   return parameters;
 }
 
+// Logs that an ONNX model of the folder is not used, because there is a PopEF file.
+void report_ignored(const std::string& folder, const serving::LoadOptions& load) {
+  namespace fs = std::filesystem;
+  const std::string used = serving::find_files(folder, load)[0];
+  if (!load.file.empty() || used.ends_with(".onnx")) return;
+  std::error_code failed;
+  for (fs::directory_iterator entry(folder, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed))
+    if (entry->path().extension() == ".onnx")
+      log(TRITONSERVER_LOG_INFO, "'" + used + "' is used, without '" +
+                                     entry->path().filename().string() + "' of the same folder");
+}
+
 // The file of the model if it is a generator, or "".
 std::string generator_of(const std::string& folder, const serving::LoadOptions& load) {
   const std::vector<std::string> files = serving::find_files(folder, load);
@@ -103,6 +118,7 @@ ModelState::ModelState(TRITONBACKEND_Model* model, nlohmann::json config,
       parameters_(parameters_of(config, backend)),
       generator_(generator_of(folder_, parameters_.load)),
       free_devices_(parameters_.devices) {
+  report_ignored(folder_, parameters_.load);
   bool complete = false;
   check(TRITONBACKEND_ModelAutoCompleteConfig(model, &complete));
   if (!generator_.empty()) {

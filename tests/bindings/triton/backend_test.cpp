@@ -136,6 +136,19 @@ TEST(TritonModel, NameMapThatNamesNoTensorIsRefused) {
   EXPECT_EQ(served.load(), "name_map.json: the model has no tensor 'picture'");
 }
 
+TEST(TritonModel, AnOnnxFileNextToAPopefFileIsReported) {
+  for (const bool with_onnx : {true, false}) {
+    Served served("digits8.popef", Json::object(), true);
+    if (with_onnx) std::ofstream(served.folder() / "model.onnx") << "other";
+    host::take_log();
+    ASSERT_EQ(served.load(), "");
+    EXPECT_EQ(host::take_log(), with_onnx
+                                    ? "poprt: '" + (served.folder() / "executable.popef").string() +
+                                          "' is used, without 'model.onnx' of the same folder\n"
+                                    : "");
+  }
+}
+
 TEST(TritonModel, FailedInitialisationCanBeFinalised) {
   {
     Served served(nullptr);
