@@ -115,8 +115,7 @@ bool is_unmeasured(const Estimate& e) {
     const auto& plan = op.cost.plan;
     if (op.repeats != 1) return true;
     for (const Superstep& s : op.cost.steps)  // loops over time, as in recurrent networks
-      if (s.repeats > 1 && (!plan || plan->split.serial_out * plan->split.serial_in != s.repeats))
-        return true;
+      if (s.repeats > 1 && (!plan || plan->split.rounds() != s.repeats)) return true;
     if (!plan) continue;
     const Product& p = plan->product;
     if (p.groups > 1 && p.taps() > 1) return true;

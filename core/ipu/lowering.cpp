@@ -206,22 +206,22 @@ const Plan& Lowering::product(const Product& product) {
     return cycles ? (cycles - base) * target_.exchange_bytes * (shared ? 2 : 1) : 0;
   };
   const int64_t inputs = exchanged(c.input_exchange, c.shared_input);
-  if (split.broadcast) step("exchange of inputs", inputs, 0, on, c.shared_input);
-  begin_repeat(split.serial_out * split.serial_in);
+  if (split.broadcast()) step("exchange of inputs", inputs, 0, on, c.shared_input);
+  begin_repeat(split.rounds());
   if (plan.flattened)
-    step("transform", split.broadcast ? 0 : inputs, c.transform - base, on, c.shared_input);
+    step("transform", split.broadcast() ? 0 : inputs, c.transform - base, on, c.shared_input);
   if (c.rearrange)
     step("rearrange", c.rearrange_exchange * target_.exchange_bytes, c.rearrange, on);
   if (c.slice) step("slice operands", 0, c.slice - base, on);
   if (c.weight_exchange) step("exchange of weights", exchanged(c.weight_exchange, false), 0, on);
-  step(method_name(plan.method), plan.flattened || split.broadcast ? 0 : inputs, c.compute, on,
+  step(method_name(plan.method), plan.flattened || split.broadcast() ? 0 : inputs, c.compute, on,
        c.shared_input);
   for (const ReduceStage& stage : c.stages)
     if (stage.depth > 1) step("reduce partials", stage.bytes, stage.compute, on);
   if (c.cast && split.serial_in == 1) step("cast", 0, c.cast - base, on);
   if (c.update) step("update", 0, c.update - base, on);
   if (c.add) step("add in place", 0, c.add - base, on);
-  end_repeat(split.serial_out * split.serial_in);
+  end_repeat(split.rounds());
   if (c.cast && split.serial_in > 1) step("cast", 0, c.cast - base, on);
   temporary(c.temporary_bytes);
   cost_.plan = plan;

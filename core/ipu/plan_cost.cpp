@@ -25,7 +25,6 @@ struct Costing {
   const Grain grain;
   PlanCost& c;
 
-  int64_t rounds() const { return s.serial_out * s.serial_in; }
   int64_t depth() const { return s.in * s.kernel; }
   int64_t outputs() const { return w.groups * w.field() * w.out; }
   // Elements of the result of a tile, after the reduction.
@@ -86,7 +85,7 @@ void Costing::bytes() {
   const int64_t sums = s.serial_in > 1 ? chip_bytes(p.partials, reduced()) : 0;
   c.bound_bytes = std::max(c.input_bytes + c.weight_bytes + c.partial_bytes, c.reduce_bytes) + sums;
   // Partial sums of the type of the result, in one round, are the result.
-  const bool are_temporary = p.partials != p.result || depth() > 1 || rounds() > 1;
+  const bool are_temporary = p.partials != p.result || depth() > 1 || s.rounds() > 1;
   c.temporary_bytes =
       std::max(received_inputs() + received_weights() + (are_temporary ? c.partial_bytes : 0),
                depth() > 1 ? c.partial_bytes + c.reduce_bytes : 0) +
@@ -103,10 +102,11 @@ void Costing::steps() {
   // A reduction writes the type of the result.
   if (p.partials != p.result && (depth() == 1 || s.serial_in > 1))
     c.cast = cast_cycles(target, p.partials, p.result, reduced()) + sync;
-  if (rounds() > 1) {
+  if (s.rounds() > 1) {
     // A tile stores an equal part of an operand, of which it slices the part of a round.
     const auto slice = [&](int64_t elements) {
-      return copy_cycles(target, chip_bytes(p.inputs, ceil_div(elements, s.tiles() * rounds())), 8);
+      return copy_cycles(target, chip_bytes(p.inputs, ceil_div(elements, s.tiles() * s.rounds())),
+                         8);
     };
     c.slice = slice(whole().weights) + (s.serial_in > 1 ? slice(whole().inputs) : 0) + sync;
   }
@@ -155,7 +155,7 @@ void Costing::rearrange() {
   // A round rearranges the slices that it reads and its results.
   if (turned || pads_in || change.flattened) add(p.inputs, ceil_div(all.inputs, s.serial_in));
   if (turned || pads_in || pads_out || change.flattened)
-    add(p.inputs, ceil_div(all.weights, rounds()));
+    add(p.inputs, ceil_div(all.weights, s.rounds()));
   if (turned || pads_out) add(p.result, ceil_div(all.results, s.serial_out));
 }
 
@@ -170,12 +170,12 @@ void Costing::objective() {
     const ReduceStage& stage = c.stages[i];
     later += exchange(ceil_div(stage.bytes * stage.depth, stage.depth - 1), false);
   }
-  const int64_t in_loop = (s.broadcast ? 0 : inputs) + later +
+  const int64_t in_loop = (s.broadcast() ? 0 : inputs) + later +
                           exchange(moved(c.weight_bytes, s.batch * s.rows * s.width), false) +
                           c.compute + exchange(c.partial_bytes, false) + c.reduce + c.rearrange +
                           c.rearrange_exchange + without(c.slice) + without(c.update) +
                           without(c.add);
-  c.objective = rounds() * in_loop + (s.broadcast ? inputs : 0) + without(c.cast);
+  c.objective = s.rounds() * in_loop + (s.broadcast() ? inputs : 0) + without(c.cast);
 }
 
 TileWork work_of(const Product& p, const PlanOptions& options, const Grain& g, const Split& s) {
@@ -211,12 +211,13 @@ Grain grain_of(const Target& t, const Product& p, Method method) {
 }
 
 bool try_plan_cost(const Target& target, const Product& p, const PlanOptions& options,
-                   Method method, const Split& s, Change change, TileWork& w, PlanCost& c) {
+                   Method method, const Split& s, Change change, TileWork& w, PlanCost& c,
+                   int64_t most) {
   const Grain grain = grain_of(target, p, method);
   w = work_of(p, options, grain, s);
   c = {};
   c.compute = vertex_cycles(target, method, w);
-  if (c.compute < 0) return false;
+  if (c.compute < 0 || s.rounds() * c.compute > most) return false;
   Costing costing{target, p, options, method, s, change, w, grain, c};
   costing.bytes();
   costing.steps();
@@ -227,10 +228,10 @@ bool try_plan_cost(const Target& target, const Product& p, const PlanOptions& op
   if (change.flattened) c.bound_bytes += c.input_bytes;
   const auto sync = static_cast<int64_t>(calibration().sync);
   const int64_t in_loop = c.rearrange + c.rearrange_exchange + (c.rearrange ? sync : 0) + c.slice +
-                          (s.broadcast ? 0 : c.input_exchange) + c.weight_exchange + c.compute +
+                          (s.broadcast() ? 0 : c.input_exchange) + c.weight_exchange + c.compute +
                           c.reduce_exchange + c.reduce + c.update + c.add +
                           (s.serial_in > 1 ? 0 : c.cast) + c.transform;
-  c.total = costing.rounds() * in_loop + (s.broadcast ? c.input_exchange : 0) +
+  c.total = s.rounds() * in_loop + (s.broadcast() ? c.input_exchange : 0) +
             (s.serial_in > 1 ? c.cast : 0);
   return true;
 }

@@ -31,9 +31,9 @@ struct Change {
 };
 
 // The work of the busiest tile, and its costs. Returns false if the method cannot compute the part
-// of a tile.
+// of a tile, or if the cycles of its vertices alone are above `most`.
 bool try_plan_cost(const Target& target, const Product& product, const PlanOptions& options,
-                   Method method, const Split& split, Change change, TileWork& work,
-                   PlanCost& cost);
+                   Method method, const Split& split, Change change, TileWork& work, PlanCost& cost,
+                   int64_t most = INT64_MAX);
 
 }  // namespace poprt::ipu

@@ -26,11 +26,11 @@ std::string plan_text(const Target& target, const Plan& plan, const PlanOptions&
   const auto row = [&](const char* what, int64_t cycles, int64_t bytes) {
     out += fmt::format("  {:<28} {:>10} cycles {:>10} bytes\n", what, cycles, bytes);
   };
-  row("broadcast", s.broadcast ? c.input_exchange : 0, s.broadcast ? c.input_bytes : 0);
+  row("broadcast", s.broadcast() ? c.input_exchange : 0, s.broadcast() ? c.input_bytes : 0);
   row("rearrangement before slice", 0, 0);
   row("dynamic slice", c.slice, 0);
   row("transform", c.transform, c.transform ? c.input_bytes : 0);
-  row("exchange, input", s.broadcast ? 0 : c.input_exchange, s.broadcast ? 0 : c.input_bytes);
+  row("exchange, input", s.broadcast() ? 0 : c.input_exchange, s.broadcast() ? 0 : c.input_bytes);
   row("exchange, weight", c.weight_exchange, c.weight_exchange ? c.weight_bytes : 0);
   row("exchange, reduce", c.reduce_exchange, c.reduce_bytes);
   row("tile level transform", 0, 0);

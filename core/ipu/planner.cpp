@@ -56,11 +56,11 @@ class Search {
       if (is_possible(target_, p, method)) splits(p, method, change, loops);
   }
 
-  bool found() const { return best_.cost.total > 0; }
   // The best plan within the bound, or the one with the least memory.
   Plan result() const {
-    Plan plan = found() ? best_ : least_;
-    plan.within_memory = found();
+    const int64_t plain = plain_.cost.total, looped = looped_.cost.total;
+    Plan plan = looped && (!plain || looped < plain) ? looped_ : plain ? plain_ : least_;
+    plan.within_memory = plain || looped;
     return plan;
   }
 
@@ -72,20 +72,30 @@ class Search {
   const Target& target_;
   const PlanOptions& options_;
   int64_t tiles_, bound_ = 0;
-  Plan best_, least_;
+  // Within the bound, without and with a loop; a plan of which the total is 0 does not exist.
+  Plan plain_, looped_;
+  Plan least_;
 };
 
 void Search::consider(const Product& p, Method method, Change change, const Split& s) {
   TileWork work;
   PlanCost cost;
-  if (!try_plan_cost(target_, p, options_, method, s, change, work, cost)) return;
+  // The objective counts no syncs, which a loop repeats, so that plans with a loop are compared by
+  // their total.
+  const bool loops = s.rounds() > 1;
+  const auto key = [loops](const PlanCost& c) { return loops ? c.total : c.objective; };
+  Plan& best = loops ? looped_ : plain_;
+  int64_t most = INT64_MAX;
+  if (best.cost.total) most = key(best.cost);
+  if (loops && plain_.cost.total) most = std::min(most, plain_.cost.total);
+  if (!try_plan_cost(target_, p, options_, method, s, change, work, cost, most)) return;
   const auto store = [&](Plan& plan) {
     plan = Plan{method, s, change.swapped, change.flattened, true, p, work, cost};
   };
   if (cost.bound_bytes <= bound_ &&
-      (!found() || std::tie(cost.objective, cost.bound_bytes) <
-                       std::tie(best_.cost.objective, best_.cost.bound_bytes)))
-    store(best_);
+      (!best.cost.total ||
+       std::pair(key(cost), cost.bound_bytes) < std::pair(key(best.cost), best.cost.bound_bytes)))
+    store(best);
   if (!least_.cost.total || cost.bound_bytes < least_.cost.bound_bytes) store(least_);
 }
 
@@ -169,7 +179,7 @@ void search_equivalents(Search& search, const Product& product, const Split& loo
     if (product.groups % factor == 0) search.run(combined(product, factor), {}, loops);
 }
 
-// Rounds of the loops that are considered if no plan fits without a loop.
+// Rounds of the loops that are considered.
 constexpr std::array<int64_t, 11> kRounds = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 
 }  // namespace
@@ -179,15 +189,9 @@ Plan plan_product(const Target& target, const Product& product, const PlanOption
   Search search(target, options);
   search_equivalents(search, product, {});
   for (const int64_t rounds : kRounds) {
-    if (search.found()) break;
-    Split loops;
-    loops.serial_out = rounds;
     if (rounds <=
         std::max<int64_t>(1, std::max(product.out, product.matmul ? product.batch : 1) / 16))
-      for (const bool broadcast : {false, true}) {
-        loops.broadcast = broadcast;
-        search_equivalents(search, product, loops);
-      }
+      search_equivalents(search, product, {.serial_out = rounds});
     // The rounds of a loop over input channels are equal, so that one program computes them.
     if (product.in % rounds == 0 && product.groups == 1)
       search_equivalents(search, product, {.serial_in = rounds});

@@ -6,10 +6,11 @@
 // A matrix product is a convolution whose field has one row: `batch` is the number of rows of the
 // left operand. Every axis is split into equal parts; a split of `in` or of the rows of the kernel
 // needs a reduction of the partial sums. A number of parts is considered only if no smaller one
-// gives parts of the same size, as in the chip's library. The plan with the smallest objective
-// (ipu/plan_cost.h) among those whose temporary memory is at most memory_proportion of a tile is
-// chosen. If there is none, output channels or input channels are computed in a loop (serial
-// split), and at last the plan with the least memory is taken.
+// gives parts of the same size, as in the chip's library. Output channels or input channels can be
+// computed in a loop (serial split). The temporary memory of a plan is at most memory_proportion of
+// a tile. Of the plans without a loop, the one with the smallest objective (ipu/plan_cost.h) is the
+// choice of the chip's library. It is taken, or the plan with a loop that has the smallest total if
+// that is smaller. If no plan is within the memory, the one with the least memory is taken.
 //
 // Worked example, [200,64] x [64,20000] in halves with float partials on mk2: the field is 20000,
 // the result has 200 channels, which are 25 groups of 8, split 290 x 1 x 5. Every tile computes
@@ -60,8 +61,10 @@ struct Split {
   int64_t groups = 1, batch = 1, rows = 1, width = 1, in = 1, out = 1;
   int64_t kernel = 1;                     // of the rows of the kernel
   int64_t serial_out = 1, serial_in = 1;  // rounds of a loop over output or input channels
-  bool broadcast = false;                 // inputs are sent before a loop over output channels
   int64_t tiles() const { return groups * batch * rows * width * in * out * kernel; }
+  int64_t rounds() const { return serial_out * serial_in; }
+  // The inputs are sent before a loop over output channels, because all its rounds read them.
+  bool broadcast() const { return serial_out > 1; }
   bool operator==(const Split&) const = default;
 };
 

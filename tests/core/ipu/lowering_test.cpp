@@ -571,7 +571,7 @@ TEST(Lowering, AProductHasAStepForEachPhaseOfItsPlan) {
     const int64_t factor = k.shared_input ? 8 : 4;
     const int64_t inputs = k.input_exchange ? (k.input_exchange - 150) * factor : 0;
     std::vector<Wanted> wanted;
-    const bool sent_first = plan.split.broadcast;
+    const bool sent_first = plan.split.broadcast();
     if (sent_first) wanted.push_back({"exchange of inputs", inputs, 0, on, 1, 1, k.shared_input});
     if (plan.flattened)
       wanted.push_back(

@@ -70,7 +70,7 @@ Estimate example() {
   a.repeats = 2;
   a.cost.plan = Plan{};
   a.cost.plan->method = Method::amp;
-  a.cost.plan->split = {2, 3, 4, 5, 6, 7, 8, 9, 10, false};
+  a.cost.plan->split = {2, 3, 4, 5, 6, 7, 8, 9, 10};
   a.cost.plan->within_memory = false;
   a.cost.plan->cost.total = 12'345;
   ChipOp b;
