@@ -22,6 +22,7 @@ namespace {
 // Name of the compiler's changes to a graph outside of passes (compiler/flow/specialize.h).
 constexpr const char* kBetweenPasses = "control flow";
 constexpr const char* kModelStage = "model";
+constexpr const char* kInference = "shape_inference";
 
 class Recorder {
  public:
@@ -71,6 +72,10 @@ class Recorder {
       step.changed = step.changes->changed;
       step.removed = step.changes->removed.size();
       step.graph = std::move(made);
+    } else if (report.name == kInference) {
+      // The next pass with a rewrite has not changed the types that follow from given shapes.
+      auto made = std::make_shared<GraphModel>(graph);
+      if (changes_between(*step.graph, *made).changed > 0) step.graph = std::move(made);
     }
     to_.steps.push_back(std::move(step));
   }

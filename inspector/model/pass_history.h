@@ -20,7 +20,8 @@ struct PassStep {
   int64_t rewrites = 0;
   double milliseconds = 0;
   size_t nodes_before = 0, nodes_after = 0;
-  // After the step; shared with the previous step if nothing changed.
+  // After the step; shared with the previous step if nothing changed. Types that are inferred
+  // again, for example from the shapes of the compilation, are no changes of a step.
   std::shared_ptr<const GraphModel> graph;
   std::shared_ptr<const GraphChanges> changes;  // since the previous step; null if nothing changed
   size_t added = 0, removed = 0, changed = 0;

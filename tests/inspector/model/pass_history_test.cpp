@@ -134,6 +134,36 @@ TEST(PassHistory, WrittenOutLoopsAreNoPasssWork) {
     EXPECT_EQ(next->added, 0u) << next->name;
 }
 
+// The types that follow from given shapes are not the work of the first pass with a rewrite.
+TEST(PassHistory, GivenShapesAreNoPasssWork) {
+  const auto changes_of = [](const char* size) {
+    const auto graph = ir::parse_text(fmt::format(R"(graph "g" opset {{"": 17}} {{
+  input %x : f32[{0},4]
+  %a : f32[{0},4] = Relu(%x) "relu"
+  %b : f32[{0},4] = Identity(%a) "same"
+  %y : f32[{0},4] = Sigmoid(%b) "gate"
+  output %y
+}}
+)",
+                                                  size));
+    std::string assumed;
+    const Compilation c = compile_with_history(*graph, options_for_inspection(*graph, assumed));
+    EXPECT_EQ(c.error, "");
+    std::vector<std::string> lines;
+    for (const PassStep& s : c.steps)
+      if (s.added + s.removed + s.changed > 0)
+        lines.push_back(fmt::format("{} +{} -{} ~{}", s.name, s.added, s.removed, s.changed));
+    const GraphModel& last = *c.steps.back().graph;
+    EXPECT_EQ(last.value(last.node(last.find("x")).outputs[0]).type,
+              fmt::format("f32[{},4]", *size == 'N' ? "1" : size));
+    return lines;
+  };
+  const auto fixed = changes_of("2");
+  ASSERT_FALSE(fixed.empty());
+  EXPECT_EQ(fixed[0], "eliminate_identity +0 -1 ~1");
+  EXPECT_EQ(changes_of("N"), fixed);
+}
+
 TEST(PassHistoryShapes, OpenDimensionsAreAsChosen) {
   const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
   input %image : f32[?,3,?,?]
