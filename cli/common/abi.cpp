@@ -225,18 +225,14 @@ void CompileSettings::check_names(const std::vector<std::string>& inputs) const 
   check_input_names(shape_names(), inputs);
 }
 
-void check_single_shapes(const std::vector<NamedShape>& shapes) {
+std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& words) {
+  std::vector<NamedShape> shapes = parse_shapes(words);
   std::set<std::string> names;
   for (const NamedShape& s : shapes)
     if (!names.insert(s.name).second)
       throw Usage(fmt::format(
           "--input_shape: '{}' has several shapes, but this command accepts one shape per input",
           s.name));
-}
-
-std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& words) {
-  std::vector<NamedShape> shapes = parse_shapes(words);
-  check_single_shapes(shapes);
   return shapes;
 }
 

@@ -87,8 +87,6 @@ struct NamedShape {
 std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words);
 // The same, but throws Usage also if an input has several shapes.
 std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& words);
-// Throws Usage if an input has several shapes.
-void check_single_shapes(const std::vector<NamedShape>& shapes);
 // Throws Usage if one of `names` is not in `inputs`, which are the inputs of a model. The message
 // suggests the most similar input.
 void check_input_names(const std::vector<std::string>& names,

@@ -35,7 +35,7 @@ struct EstimateArguments {
   CompileSettings compile;
   compiler::Precision precision = compiler::Precision::keep;
   ChipSource source;
-  std::vector<NamedShape> input_shapes;   // given, or else recorded in the PopEF file
+  compiler::ShapeSet input_shapes;        // given, or else recorded in the PopEF file
   std::map<std::string, int64_t> rounds;  // of loops, likewise
   const Command* command = nullptr;       // knows which options are given
 };
@@ -108,7 +108,7 @@ compiler::EstimateOptions options_of(const EstimateArguments& a) {
 
 compiler::DriverOptions conversion_of(const EstimateArguments& a) {
   compiler::DriverOptions options;
-  for (const NamedShape& n : a.input_shapes) options.input_shape[n.name] = n.shape;
+  options.input_shape = a.input_shapes;
   options.batch_size = a.compile.batch_size;
   options.batch_axis = a.compile.axis();
   options.without_batch.insert(a.weights.begin(), a.weights.end());
@@ -280,6 +280,19 @@ compiler::EstimateOptions recorded_options(const ChipSource& s, bool has_target)
   });
 }
 
+compiler::ShapeSet given_shapes(const std::vector<std::string>& words) {
+  compiler::ShapeSet shapes;
+  for (NamedShape& n : parse_single_shapes(words)) shapes[n.name] = std::move(n.shape);
+  return shapes;
+}
+
+// Of several recorded shapes, the largest one.
+compiler::ShapeSet recorded_shapes(const ChipSource& s) {
+  std::map<std::string, std::vector<Shape>> shapes;
+  for (const NamedShape& n : s.input_shapes) shapes[n.name].push_back(n.shape);
+  return compiler::shape_sets_of(shapes).back();
+}
+
 // Options of a PopEF file apply unless the command line gives them.
 void take_recorded(EstimateArguments& a) {
   const ChipSource& s = a.source;
@@ -316,8 +329,7 @@ void take_recorded(EstimateArguments& a) {
   take("--batch_size", a.compile.batch_size, integer("batch_size", 0));
   take("--batch_axis", a.compile.batch_axis, integer("batch_axis", -1));
   a.input_shapes =
-      a.compile.input_shape.empty() ? s.input_shapes : parse_shapes(a.compile.input_shape);
-  check_single_shapes(a.input_shapes);
+      a.compile.input_shape.empty() ? recorded_shapes(s) : given_shapes(a.compile.input_shape);
   const std::string rounds = a.max_size.empty() ? s.option("max_size", "")
                                                 : fmt::format("{}", fmt::join(a.max_size, "\n"));
   if (!rounds.empty()) a.rounds = compiler::loop_rounds(rounds);

@@ -217,6 +217,20 @@ TEST_F(EstimateCommand, RecordedShapesKeepTheirNames) {
   EXPECT_EQ(ran.json()["samples"], 64);
 }
 
+TEST_F(EstimateCommand, OfSeveralRecordedShapesTheLargestCounts) {
+  onnx("m.onnx", kEstimated);
+  popef("m.popef", "m.onnx", {{"input_shape", "x=64,512/1,512/16,512"}});
+  const Ran ran = run_command(add_estimate, {"estimate", "m.popef", "--json"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.json()["samples"], 64);
+  const Ran given =
+      run_command(add_estimate, {"estimate", "m.popef", "--json", "--input_shape", "x=2,512"});
+  EXPECT_EQ(given.json()["samples"], 2);
+  const Ran several = estimated(kEstimated, {"--input_shape", "x=1,512/2,512"});
+  EXPECT_EQ(several.code, 2);
+  EXPECT_NE(several.err.find("this command accepts one shape per input"), std::string::npos);
+}
+
 // The error comes before the first line, also if the first value is the batch of the model.
 TEST_F(EstimateCommand, ABatchThatIsFixedCannotBeSwept) {
   std::string fixed = kEstimated;
