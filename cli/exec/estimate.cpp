@@ -36,6 +36,7 @@ struct EstimateArguments {
   compiler::Precision precision = compiler::Precision::keep;
   ChipSource source;
   compiler::ShapeSet input_shapes;        // given, or else recorded in the PopEF file
+  bool replaces_batch = false;            // the batch size, in `input_shapes`
   std::map<std::string, int64_t> rounds;  // of loops, likewise
   const Command* command = nullptr;       // knows which options are given
 };
@@ -117,8 +118,7 @@ compiler::DriverOptions conversion_of(const EstimateArguments& a) {
   return options;
 }
 
-std::unique_ptr<ir::Graph> converted(const EstimateArguments& a,
-                                     const compiler::DriverOptions& options) {
+std::unique_ptr<ir::Graph> converted(const EstimateArguments& a, compiler::DriverOptions options) {
   auto graph = read_chip_source(a.source, a.compile);
   a.compile.check_names(input_names(*graph));
   for (const std::string& name : a.weights)
@@ -126,6 +126,7 @@ std::unique_ptr<ir::Graph> converted(const EstimateArguments& a,
                              [&](const ir::Value* v) { return v->name() == name; }))
       throw Failure(fmt::format("--weights: the model has no input '{}'", printable(name)));
   if (!a.max_size.empty()) compiler::check_rounds(*graph, a.rounds);
+  if (a.replaces_batch) compiler::set_batch_of_shapes(*graph, options);
   compiler::convert_model(*graph, options);
   compiler::prepare_for_chip(*graph);
   return graph;
@@ -200,8 +201,11 @@ void check_batches(const EstimateArguments& a, const std::vector<nlohmann::order
   const WarningFilter quiet([](const std::string&) { return false; });
   const auto graph = read_chip_source(a.source, a.compile);
   a.compile.check_names(input_names(*graph));
-  for (const nlohmann::ordered_json& value : values)
-    compiler::fix_shapes(*graph->clone(), conversion_with_batch(a, value));
+  for (const nlohmann::ordered_json& value : values) {
+    compiler::DriverOptions options = conversion_with_batch(a, value);
+    compiler::set_batch_of_shapes(*graph, options);
+    compiler::fix_shapes(*graph->clone(), options);
+  }
 }
 
 // --sweep batch_size=1,2,4 or available_memory_proportion=0.1,0.2: a line for each value, and the
@@ -330,6 +334,8 @@ void take_recorded(EstimateArguments& a) {
   take("--batch_axis", a.compile.batch_axis, integer("batch_axis", -1));
   a.input_shapes =
       a.compile.input_shape.empty() ? recorded_shapes(s) : given_shapes(a.compile.input_shape);
+  a.replaces_batch = a.sweep.starts_with("batch_size=") ||
+                     (a.compile.input_shape.empty() && a.command->is_given("--batch_size"));
   const std::string rounds = a.max_size.empty() ? s.option("max_size", "")
                                                 : fmt::format("{}", fmt::join(a.max_size, "\n"));
   if (!rounds.empty()) a.rounds = compiler::loop_rounds(rounds);
@@ -440,7 +446,7 @@ void add_estimate(Command& app, std::function<int()>& action) {
   c->add_option("--compare", a->compare, "Compare with another target");
   c->add_option("--sweep", a->sweep,
                 "batch_size=N,N,... or available_memory_proportion=P,P,...: estimate each and name "
-                "the best that fits");
+                "the best that fits; a batch size replaces that of --input_shape");
   c->add_option("--svg", a->svg, "Write a picture of memory, phases and operators to this file");
   c->add_flag("--verbose", a->operations, "Also each operation with its supersteps");
   c->add_flag("--plans", a->plans, "Also the plan of each product");

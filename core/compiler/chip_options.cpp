@@ -119,6 +119,7 @@ std::string set_batch(DriverOptions& conversion, int64_t samples, int64_t batch)
     found |= has_batch;
     shapes += fmt::format(" {}={}", name, fmt::join(shape, ","));
   }
+  if (found && conversion.batch_size > 0) conversion.batch_size = batch;
   if (found) return "--input_shape" + shapes;
   conversion.batch_size = batch;
   if (conversion.batch_axis < 0) conversion.batch_axis = 0;

@@ -12,9 +12,22 @@
 
 namespace poprt::compiler {
 
+namespace {
+
+passes::InputShapes wanted(const Options& o) {
+  return {o.input_shape, o.batch_size, o.batch_axis, o.without_batch};
+}
+
+}  // namespace
+
 void fix_shapes(ir::Graph& graph, const Options& options) {
-  passes::fix_input_shapes(
-      graph, {options.input_shape, options.batch_size, options.batch_axis, options.without_batch});
+  passes::fix_input_shapes(graph, wanted(options));
+}
+
+void set_batch_of_shapes(const ir::Graph& graph, Options& options) {
+  passes::InputShapes shapes = wanted(options);
+  passes::set_batch_of_shapes(shapes, graph);
+  options.input_shape = std::move(shapes.shapes);
 }
 
 namespace {

@@ -12,6 +12,10 @@ namespace poprt::compiler {
 // the option.
 void fix_shapes(ir::Graph& graph, const Options& options);
 
+// Replaces the batch in input_shape by batch_size, for example to fix the other dimensions of an
+// input whose batch varies. A batch that the graph fixes stays. `batch_size` must be given.
+void set_batch_of_shapes(const ir::Graph& graph, Options& options);
+
 // Throws invalid_argument if an input is not static, because the device runs only static graphs.
 // The message names a similar name in `given`, the shapes of options, that is not an input, and
 // advises a batch size if `has_batch` is false. If the input has strings, throws like

@@ -36,6 +36,18 @@ std::vector<size_t> batch_axes(const ir::Value& v, const std::string& name, size
 
 }  // namespace
 
+void set_batch_of_shapes(InputShapes& wanted, const ir::Graph& graph) {
+  const auto given = static_cast<size_t>(wanted.batch_axis);
+  const std::string name = batch_name(graph, given);
+  for (auto& [input, shape] : wanted.shapes) {
+    const ir::Value* v = graph.find(input);
+    if (!v || !graph.is_input(v) || wanted.without_batch.contains(input)) continue;
+    for (const size_t axis : batch_axes(*v, name, given))
+      if (axis < shape.size() && (axis >= v->type.shape.size() || v->type.shape[axis] < 0))
+        shape[axis] = wanted.batch_size;
+  }
+}
+
 bool fix_input_shapes(ir::Graph& graph, const InputShapes& wanted) {
   bool changed = false;
   if ((wanted.batch_size > 0) != (wanted.batch_axis >= 0))

@@ -19,6 +19,10 @@ struct InputShapes {
   std::set<std::string> without_batch = {};  // inputs that batch_size does not change
 };
 
+// Gives the shapes the size of the batch where the batch is, except in dimensions that the graph
+// fixes.
+void set_batch_of_shapes(InputShapes& wanted, const ir::Graph& graph);
+
 // Applies the shapes and the batch. A shape for a name that is not an input causes a warning. Known
 // dimensions must not change. If one input fixes a symbolic dimension, all inputs with the same
 // symbol get its value. Returns whether a dimension changed. Throws invalid_argument with the names

@@ -231,6 +231,43 @@ TEST_F(EstimateCommand, OfSeveralRecordedShapesTheLargestCounts) {
   EXPECT_NE(several.err.find("this command accepts one shape per input"), std::string::npos);
 }
 
+// Other dimensions can be open, too; the batch is where the model has the name of its dimension.
+TEST_F(EstimateCommand, ASweptBatchReplacesThatOfAShape) {
+  const char* const open = R"(graph "g" opset {"": 17} {
+  input %x : f32[B,S,16]
+  input %state : f32[2,B,16]
+  const %w : f32[16,8] = fill 1.0
+  %m : f32[B,S,8] = MatMul(%x, %w)
+  %y : f32[2,B,16] = Relu(%state)
+  output %m
+  output %y
+}
+)";
+  const auto words = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--input_shape", "x=1,64,16", "state=2,1,16"});
+    more.emplace_back("--json");
+    return more;
+  };
+  const Ran swept = estimated(open, words({"--sweep", "batch_size=1,4"}));
+  ASSERT_EQ(swept.code, 0) << swept.err;
+  const Ran four = estimated(open, {"--input_shape", "x=4,64,16", "state=2,4,16", "--json"});
+  EXPECT_EQ(swept.json()["sweep"][1]["cycles"], four.json()["cycles"]);
+  EXPECT_NE(swept.json()["sweep"][0]["cycles"], four.json()["cycles"]);
+  // A batch that contradicts a given shape stays an error; that of a recorded shape is replaced.
+  EXPECT_EQ(estimated(open, words({"--batch_size", "4"})).code, 1);
+  popef("m.popef", "m.onnx", {{"input_shape", "x=2,64,16\nstate=2,2,16"}});
+  const auto recorded = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"estimate", "m.popef", "--json"});
+    return run_command(add_estimate, more);
+  };
+  const Ran one = recorded({"--batch_size", "4"});
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(one.json()["cycles"], four.json()["cycles"]);
+  const Ran more = recorded({"--sweep", "batch_size=2,4"});
+  ASSERT_EQ(more.code, 0) << more.err;
+  EXPECT_EQ(more.json()["sweep"][1]["cycles"], four.json()["cycles"]);
+}
+
 // The error comes before the first line, also if the first value is the batch of the model.
 TEST_F(EstimateCommand, ABatchThatIsFixedCannotBeSwept) {
   std::string fixed = kEstimated;
