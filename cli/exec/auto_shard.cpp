@@ -123,8 +123,12 @@ void print(const AutoShardArguments& a, const Found& found) {
                c.cuts[i].empty() ? std::string("the rest")
                                  : fmt::format("cut at {}", fmt::join(c.cuts[i], ", ")));
   if (!a.target.empty())
-    fmt::print("Estimate for {}, not measured (poprt_exec help estimate):\n", printable(a.target));
-  fmt::print("Latency: {:.2f} ms\nThroughput: {:.1f}/s\nsharded model: {}\n", c.latency_ms,
+    fmt::print(
+        "Estimate for {}, not measured (poprt_exec help estimate), of a pipeline with {} batches "
+        "in "
+        "a step:\n",
+        printable(a.target), c.bytes.size());
+  fmt::print("Latency: {:.2f} ms\nThroughput: {:.1f} batches/s\nsharded model: {}\n", c.latency_ms,
              c.per_second, a.output_model);
 }
 

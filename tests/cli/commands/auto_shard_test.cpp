@@ -96,6 +96,14 @@ TEST_F(AutoShard, ReportsTimesOfThisRun) {
   EXPECT_LT(10 * ran.json()["latency_ms"].get<double>(), 1e3 * took);
 }
 
+TEST_F(AutoShard, AnEstimateIsOfAPipelineInBatches) {
+  const Ran ran = shard({"--target", "c600"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("of a pipeline with 2 batches in a step:\nLatency: "), std::string::npos)
+      << ran.out;
+  EXPECT_NE(ran.out.find(" batches/s\n"), std::string::npos) << ran.out;
+}
+
 // A node without a name, and two with the same one, are cut all the same.
 TEST_F(AutoShard, GivesUniqueNamesToNodes) {
   std::string text = kChain;
