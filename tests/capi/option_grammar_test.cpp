@@ -268,6 +268,13 @@ TEST(OptionGrammar, FieldsOfTheCompiler) {
             field("opaque_blobs is given twice: as a field and by name"));
 }
 
+TEST(OptionGrammar, NamesTheOptionOfAField) {
+  EXPECT_EQ(
+      create({{"num_ipus", "2"}}),
+      "there is no option 'num_ipus'; it is a field of compiler_options, whose lines are such "
+      "as 'num_ipus=VALUE'");
+}
+
 TEST(OptionGrammar, RefusesOptionsWithoutTheOptionsThatTheyNeed) {
   const std::pair<const char*, std::string> fp8 = {"precision", "fp8"},
                                             weights = {"precision", "fp8_weight"},

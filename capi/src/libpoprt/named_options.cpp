@@ -51,8 +51,12 @@ void check_grammar(std::string_view name, std::string_view value) {
   }
 }
 
-// Returns "; did you mean 'batch_size'?" for a similar name, or an empty text.
+// Returns "; did you mean 'batch_size'?" for a similar name, the option for a field of
+// CompilerOptions, or an empty text.
 std::string similar_to(const std::string& name) {
+  if (std::ranges::count(compiler_fields(), name, &FieldRow::name))
+    return fmt::format("; it is a field of compiler_options, whose lines are such as '{}=VALUE'",
+                       name);
   std::string_view nearest;
   size_t least = std::max<size_t>(2, name.size() / 4) + 1;
   for (const OptionRow& row : poprt_options())
