@@ -283,6 +283,7 @@ TEST(OptionGrammar, RefusesOptionsWithoutTheOptionsThatTheyNeed) {
   EXPECT_EQ(create({fp8, {"ipu_version", "ipu2"}}),
             "`precision` fp8 needs `ipu_version` ipu21, which has it");
   EXPECT_EQ(create({fp8, ipu21}), "ok");
+  EXPECT_EQ(create({fp8, {"estimate_target", "c600"}}), "ok");
   EXPECT_EQ(create({weights}), "ok");
   EXPECT_EQ(create({{"batch_size", "2"}}), "`batch_size` needs `batch_axis`");
   EXPECT_EQ(create({{"batch_axis", "0"}}), "`batch_axis` needs `batch_size`");

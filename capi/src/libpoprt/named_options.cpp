@@ -158,7 +158,9 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
            "converted model",
            compared);
   const auto version = values_.find("ipu_version");
-  if (chosen == "fp8" && (version == values_.end() || version->second == "ipu2"))
+  // An estimate has another chip.
+  if (chosen == "fp8" &&
+      (version == values_.end() ? !has("estimate_target") : version->second == "ipu2"))
     fail(ErrorCode::invalid_argument, "`precision` fp8 needs `ipu_version` ipu21, which has it");
   warn_without_effect(o, chosen);
 }
