@@ -290,6 +290,13 @@ TEST(OptionGrammar, RefusesOptionsWithoutTheOptionsThatTheyNeed) {
   poprt_compile_options o = plain();
   o.batch_size = 2;
   EXPECT_EQ(create({{"batch_axis", "1"}}, o), "ok");
+  EXPECT_EQ(create({{"batch_size", "2"}}, o),
+            "`batch_size` is given twice: as a field and by name");
+  o = plain();
+  o.batch_axis = 1;
+  EXPECT_EQ(create({{"batch_size", "2"}}, o), "ok");
+  EXPECT_EQ(create({{"batch_size", "2"}, {"batch_axis", "1"}}, o),
+            "`batch_axis` is given twice: as a field and by name");
   const Words data = {{"calibration_with_data", "True"}, {"data_preprocess", "x"}};
   Words with = data;
   EXPECT_EQ(create(with), "`calibration_with_data` needs `precision` fp8, fp8_weight or int8");

@@ -118,9 +118,13 @@ void NamedOptions::read(const poprt_compile_options& o) {
 void NamedOptions::check_together(const poprt_compile_options& o) const {
   const auto precision = values_.find("precision");
   const std::string chosen = precision == values_.end() ? "" : precision->second;
+  const auto is_field = [&o](std::string_view name) {
+    return name == "batch_size" ? o.batch_size > 0 : name == "batch_axis" && o.batch_axis > 0;
+  };
   for (const auto& [name, value] : values_) {
     const OptionRow& row = *find_option(name);
-    if (!row.needs.empty() && !has(row.needs) && !(row.needs == "batch_size" && o.batch_size > 0))
+    // An option that also has a field is refused later, as given twice.
+    if (!row.needs.empty() && !has(row.needs) && !is_field(row.needs) && !is_field(name))
       fail(ErrorCode::invalid_argument, "`{}` needs `{}`", name, row.needs);
   }
   if (has("calibration_with_data") && !chosen.starts_with("fp8") && chosen != "int8")
