@@ -51,9 +51,15 @@ ipu::Target chip_target(std::string_view word) {
   const auto file = MappedFile::open(std::string(word));
   const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
                               file->bytes().size());
-  const nlohmann::json json = try_parse_json(text);
-  if (json.is_discarded()) fail(ErrorCode::invalid_argument, "'{}' is not JSON", word);
-  return ipu::target_from_json(json);
+  try {
+    return ipu::target_from_json(parse_json(text));
+  } catch (const nlohmann::json::parse_error& e) {
+    fail(ErrorCode::invalid_argument, "'{}' is not JSON: there is an error at byte {}", word,
+         e.byte);
+  } catch (Error& e) {
+    e.add_context(fmt::format("'{}'", word));
+    throw;
+  }
 }
 
 std::map<std::string, int64_t> loop_rounds(std::string_view lines) {

@@ -122,13 +122,17 @@ Target target_from_json(const nlohmann::json& json) {
     target = target_of(base->get<std::string>());
   }
   for (const auto& [key, value] : json.items()) {
+    std::string fields = "base";
     bool found = key == "base";
     each_field(target, [&](const char* field, auto& into) {
+      fields += std::string(" ") + field;
       if (key != field) return;
       read_field(field, value, into);
       found = true;
     });
-    if (!found) fail(ErrorCode::invalid_argument, "target: there is no field '{}'", key);
+    if (!found)
+      fail(ErrorCode::invalid_argument, "target: there is no field '{}'; expected one of {}", key,
+           fields);
   }
   // A chip that differs has another name, so that its estimate does not look like that of the chip.
   if (!json.contains("name") && target != target_of(target.name)) target.name += " (changed)";

@@ -217,7 +217,15 @@ TEST(ChipOptions, TheTargetOfEstimatesTakesPrecedence) {
     FAIL() << "the file is not JSON";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
-    EXPECT_NE(e.message().find("is not JSON"), std::string::npos) << e.message();
+    EXPECT_EQ(e.message(), "'" + path + "' is not JSON: there is an error at byte 10");
+  }
+  std::ofstream(path) << R"({"tilez": 4})";
+  try {
+    read({{"estimate_target", path}});
+    FAIL() << "there is no such field";
+  } catch (const Error& e) {
+    EXPECT_TRUE(e.message().starts_with("'" + path + "': target: there is no field 'tilez'"))
+        << e.message();
   }
 }
 
