@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <span>
 
@@ -98,9 +99,13 @@ compiler::EstimateOptions options_of(const EstimateArguments& a) {
   if (a.batches_per_step < 1)
     throw Usage(
         fmt::format("--batches_per_step: expected 1 or more, found {}", a.batches_per_step));
-  if (!(a.proportion >= 0 && a.proportion <= 1))
+  if (!(a.proportion > 0 && a.proportion <= 1))
     throw Usage(
-        fmt::format("--available_memory_proportion: expected 0 to 1, found {}", a.proportion));
+        fmt::format("--available_memory_proportion: expected a number above 0 up to 1, found {}",
+                    a.proportion));
+  if (!std::isfinite(a.outline_threshold))
+    throw Usage(
+        fmt::format("--outline_threshold: expected a number, found {}", a.outline_threshold));
   if (o.chip.num_io_tiles < 0 || o.chip.num_io_tiles >= o.target.tiles)
     throw Usage(fmt::format("--num_io_tiles: expected 0 to {}, found {}", o.target.tiles - 1,
                             a.num_io_tiles));
@@ -191,8 +196,8 @@ int64_t batch_of(const std::string& word) {
 double proportion_of(const std::string& word) {
   char* end = nullptr;
   const double proportion = std::strtod(word.c_str(), &end);
-  if (word.empty() || *end || !(proportion >= 0 && proportion <= 1))
-    throw Usage(fmt::format("--sweep: '{}' is not a proportion from 0 to 1", printable(word)));
+  if (word.empty() || *end || !(proportion > 0 && proportion <= 1))
+    throw Usage(fmt::format("--sweep: '{}' is not a proportion above 0 up to 1", printable(word)));
   return proportion;
 }
 

@@ -311,7 +311,7 @@ TEST_F(EstimateCommand, SweepsTheAvailableMemory) {
       estimated(kEstimated, with_batch({"--sweep", "available_memory_proportion=0.2,0.6"}));
   EXPECT_NE(text.out.find("best available_memory_proportion that fits: 0."), std::string::npos)
       << text.out;
-  for (const char* wrong : {"-0.1", "1.5", "0.2,", "x", "0.2x", "nan", ""})
+  for (const char* wrong : {"-0.1", "0", "1.5", "0.2,", "x", "0.2x", "nan", ""})
     EXPECT_EQ(
         estimated(kEstimated,
                   with_batch({"--sweep", std::string("available_memory_proportion=") + wrong}))
@@ -446,6 +446,8 @@ TEST_F(EstimateCommand, RefusesInvalidOptions) {
                                                 {"--num_ipus", "0"},
                                                 {"--batches_per_step", "0"},
                                                 {"--available_memory_proportion", "1.5"},
+                                                {"--available_memory_proportion", "0"},
+                                                {"--outline_threshold", "nan"},
                                                 {"--partials_type", "double"},
                                                 {"--precision", "fp4"},
                                                 {"--stream_buffering_depth", "0"},
