@@ -256,6 +256,7 @@ int run(const InspectSettings& s) {
         "--input_shape is for compiled views (--view passes, program, parts, memory, run or all) "
         "of an .onnx file or IR text");
   if (s.svg) {
+    if (s.view != InspectSettings().view) throw Usage("--svg draws the graph: leave out --view");
     fmt::print("{}", picture(d));
     return 0;
   }

@@ -246,6 +246,7 @@ TEST_F(Inspect, GraphsAreDrawn) {
   EXPECT_TRUE(has(ran.out, "MatMul"));
   popef("g.popef", onnx("g.onnx", kModel));
   EXPECT_TRUE(has(refused({"g.popef", "--svg"}), "--svg draws graphs"));
+  EXPECT_TRUE(has(refused({"g.ir", "--svg", "--view", "program"}), "leave out --view"));
 }
 
 TEST_F(Inspect, FilesAreCompared) {
