@@ -424,8 +424,9 @@ void add_options(Command& app, poprt::inspector::Arguments& a) {
   app.add_option("--labels", a.labels, "File with class names for the run view, one per line");
   app.add_option("--target", a.target, "Chip of the chip view: mk1, mk2, bow or c600 [c600]")
       ->choose({"mk1", "mk2", "bow", "c600"});
-  app.add_option("--precision", a.precision, "fp32, fp16 or fp8, for the chip view [fp16]")
-      ->choose({"fp32", "fp16", "fp8"});
+  app.add_option("--precision", a.precision,
+                 "fp32, fp16, fp8 or fp8_weight, for the chip view [fp16]")
+      ->choose({"fp32", "fp16", "fp8", "fp8_weight"});
   app.add_option("--num_ipus", a.ipus, "1, 2, 4, 8, 16 or 64 IPUs, for the chip view [1]")
       ->choose({"1", "2", "4", "8", "16", "64"});
   app.add_option("--telemetry_folder", a.telemetry_folder,

@@ -113,9 +113,10 @@ ChipModel estimate_on_chip(const ir::Graph& graph, const compiler::DriverOptions
   compiler::prepare_for_chip(*copy);
   compiler::EstimateOptions o;
   o.target = ipu::target_of(choice.target);
-  o.precision = choice.precision == "fp32"  ? compiler::Precision::fp32
-                : choice.precision == "fp8" ? compiler::Precision::fp8
-                                            : compiler::Precision::fp16;
+  o.precision = choice.precision == "fp32"         ? compiler::Precision::fp32
+                : choice.precision == "fp8"        ? compiler::Precision::fp8
+                : choice.precision == "fp8_weight" ? compiler::Precision::fp8_weight
+                                                   : compiler::Precision::fp16;
   o.chip.available_memory_proportion = choice.proportion;
   o.chip.num_ipus = choice.ipus;
   progress.step(0.4, "planning");

@@ -17,7 +17,7 @@ namespace poprt::inspector {
 namespace {
 
 const std::vector<std::string> kTargets = {"mk1", "mk2", "bow", "c600"};
-const std::vector<std::string> kPrecisions = {"fp32", "fp16", "fp8"};
+const std::vector<std::string> kPrecisions = {"fp32", "fp16", "fp8", "fp8_weight"};
 constexpr std::array kProportions = {0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0};
 constexpr std::array<int64_t, 6> kIpus = {1, 2, 4, 8, 16, 64};
 

@@ -142,6 +142,19 @@ TEST(ChipModel, TablesHaveTheNumbersOfTheView) {
   EXPECT_FALSE(tables_json(tables).empty());
 }
 
+// The error of fp8 on a chip without products of 8-bit floats suggests fp8_weight.
+TEST(ChipModel, WeightsOfEightBitsAreSmaller) {
+  const auto weights = [](const char* precision) {
+    ChipChoice choice;
+    choice.target = "mk2";
+    choice.precision = precision;
+    const auto& bytes = estimated(choice).estimate().memory[0].by_category;
+    return bytes[static_cast<size_t>(ipu::Category::weights)];
+  };
+  EXPECT_LT(weights("fp8_weight"), weights("fp16"));
+  EXPECT_THROW(weights("fp8"), Error);
+}
+
 TEST(ChipModel, EndsWhenItIsCancelled) {
   const auto graph = sample();
   std::string assumed;
