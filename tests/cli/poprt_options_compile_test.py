@@ -30,6 +30,11 @@ class Compile(OptionTest):
         ran = self.run_command("-i", model("relu"), "--output", "o.popef", "--estimate_target", "bow")
         self.assertIn("--estimate_target has no effect without --estimate", ran.err)
         self.assertIn(", except on poprt_exec estimate of the executable\n", ran.err)
+        with open(self.path("tiny.json"), "w", encoding="utf-8") as file:
+            file.write('{"base": "mk2", "name": "tiny", "tiles": 2, "bytes_per_tile": 4000}')
+        ran = self.run_command("-i", model("relu"), "--output", "o.popef", "--estimate", "--estimate_target", self.path("tiny.json"))
+        self.assertEqual(ran.code, 0, ran.err)
+        self.assertIn("the model does not fit on an IPU of tiny; popef_dump prints the estimate", ran.err)
         self.run_command("-i", model("relu"), "--output", "e.popef", "--embed_source", "--estimate_target", "bow")
         self.assertIn("Target: bow ", self.succeeds("estimate", "e.popef", command="poprt_exec"))
 

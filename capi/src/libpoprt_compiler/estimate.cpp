@@ -83,8 +83,15 @@ void estimate(const poprt_compile_options* options, const poprt_library_source* 
 }
 
 std::string estimate_blob(const poprt_compile_options& o, const poprt_library_source& source) {
-  const WarningFilter none([](const std::string&) { return false; });
-  const ChipEstimate made = make_estimate(o, source);
+  ChipEstimate made;
+  {
+    const WarningFilter none([](const std::string&) { return false; });  // the compilation warned
+    made = make_estimate(o, source);
+  }
+  if (!made.estimate.fits())
+    log().warn("the model does not fit on {} of {}; popef_dump prints the estimate",
+               made.estimate.options.num_ipus == 1 ? "an IPU" : "the IPUs",
+               made.estimate.target.name);
   return json_text(ipu::report_json(made.estimate, {false, false, made.remedies}));
 }
 
