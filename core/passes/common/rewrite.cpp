@@ -36,10 +36,6 @@ Node* sole_producer_of(const Value* value, std::string_view op_type, std::string
 
 namespace {
 
-bool within(double value, double expected, double tolerance) {
-  return std::abs(value - expected) <= tolerance * std::abs(expected);
-}
-
 double rounded(double x, DType half) {
   const float narrow = to_float_odd(x);
   return half == DType::f16 ? to_float(to_f16(narrow)) : to_float(to_bf16(narrow));
@@ -48,17 +44,13 @@ double rounded(double x, DType half) {
 }  // namespace
 
 bool is_close(double value, double expected, DType dtype) {
-  constexpr double kSingle = 1e-6;
-  if (dtype == DType::f16) return within(value, expected, 1e-3);
-  if (dtype == DType::bf16) return within(value, expected, 8e-3);
-  if (within(value, expected, kSingle)) return true;
-  // The graph may have been converted from f16 or bf16: the constant is then `expected` rounded to
-  // that type, or the reciprocal of a rounded number.
-  const auto was = [&](DType half) {
-    return within(value, rounded(expected, half), kSingle) ||
-           within(value, 1 / rounded(1 / expected, half), kSingle);
+  const auto near = [&](double number) {
+    return std::abs(value - number) <= 1e-6 * std::abs(number);
   };
-  return dtype == DType::f32 && expected != 0 && (was(DType::f16) || was(DType::bf16));
+  // A graph of f32 may have been converted from f16 or bf16.
+  const auto may_be = [&](DType half) { return dtype == half || dtype == DType::f32; };
+  return near(expected) || (may_be(DType::f16) && near(rounded(expected, DType::f16))) ||
+         (may_be(DType::bf16) && near(rounded(expected, DType::bf16)));
 }
 
 bool is_scalar(const Value* value, double expected) {

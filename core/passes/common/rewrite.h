@@ -36,10 +36,10 @@ bool is_used(const ir::Value* value);
 ir::Node* sole_producer_of(const ir::Value* value, std::string_view op_type,
                            std::string_view domain = "");
 
-// Whether two numbers are equal within the relative tolerance for constants of `dtype`: 1e-6, or
-// one unit in the last place for f16 and bf16 (1e-3 and 8e-3). For f32, `expected` rounded to f16
-// or bf16, and the reciprocal of its rounded reciprocal, are also accepted, because models of these
-// types are computed in f32.
+// Whether a number is `expected`, or `expected` rounded to `dtype`, within a relative 1e-6. For
+// f32, `expected` rounded to f16 or bf16 is also accepted, because models of these types are
+// computed in f32. A divisor is compared as a divisor: its reciprocal differs from the rounded
+// reciprocal.
 bool is_close(double value, double expected, DType dtype);
 // Whether `value` is a one-element constant within that tolerance of `expected`.
 bool is_scalar(const ir::Value* value, double expected);

@@ -18,7 +18,8 @@ Value* argument(const Value* v, DType dtype) {
     const Node* erf = producer_if(add->input(side), "Erf");
     if (!erf || !is_scalar(add->input(1 - side), 1)) continue;
     const Product p = factors_of(erf->input(0));
-    if (p.factors.size() == 1 && is_close(p.scale, 1 / std::numbers::sqrt2, dtype))
+    if (p.factors.size() == 1 && (is_close(p.scale, 1 / std::numbers::sqrt2, dtype) ||
+                                  is_close(1 / p.scale, std::numbers::sqrt2, dtype)))
       return p.factors[0];
   }
   return nullptr;

@@ -24,22 +24,23 @@ TEST(Rewrite, NumbersAreNearAsTheirTypeHasThem) {
       {1 + 2e-6, 1, DType::f32, false},
       {1 - 2e-6, 1, DType::f32, false},
       {-1, 1, DType::f32, false},
-      {1 + 9e-4, 1, DType::f16, true},
-      {1 + 1.0005e-3, 1, DType::f16, false},  // relative to the expected value
-      {1 + 2e-3, 1, DType::f16, false},
-      {100.09, 100, DType::f16, true},
-      {100.2, 100, DType::f16, false},
-      {1 + 7e-3, 1, DType::bf16, true},
-      {1 + 9e-3, 1, DType::bf16, false},
+      {1 + 5e-7, 1, DType::f16, true},
+      {1 + 9e-4, 1, DType::f16, false},
+      {1 + 7e-3, 1, DType::bf16, false},
       {0, 0, DType::f32, true},
       {1e-9, 0, DType::f32, false},
-      // 0.044715 as the half next to it, 0.04470825, and as a short float, 0.04467773; 0.7071 of a
-      // divisor that was one of them. In f64 they were not rounded.
+      // 0.044715 rounded to f16, 0.04470825, and to bf16, 0.04467773.
       {0.0447082519, 0.044715, DType::f32, true},
       {0.0446777344, 0.044715, DType::f32, true},
-      {1 / 1.4140625, 0.70710678, DType::f32, true},
+      {0.0447082519, 0.044715, DType::f16, true},
+      {0.0446777344, 0.044715, DType::f16, false},
+      {0.0447082519, 0.044715, DType::bf16, false},
+      {0.0446777344, 0.044715, DType::bf16, true},
       {0.0447082519, 0.044715, DType::f64, false},
       {0.0447, 0.044715, DType::f32, false},
+      // sqrt(2 / pi). 0.8 is the reciprocal of sqrt(pi / 2) rounded to bf16.
+      {0.8, 0.7978845608, DType::f32, false},
+      {0.80078125, 0.7978845608, DType::bf16, false},
   };
   for (const Row& row : rows)
     EXPECT_EQ(passes::is_close(row.value, row.expected, row.dtype), row.near)

@@ -114,6 +114,31 @@ TEST(GeluPattern, CubesAndProducts) {
                "poprt.Gelu");
 }
 
+// 0.8 is the reciprocal of sqrt(pi / 2) rounded to bf16, and 0.80078125 is 0.8 rounded to bf16.
+TEST(GeluPattern, AnotherFactorIsNoGelu) {
+  const std::pair<const char*, const char*> factors[] = {
+      {"f32", "0.8"}, {"f32", "0.798"}, {"f32", "0.80078125"}, {"f16", "0.8"}, {"bf16", "0.8"}};
+  for (const auto& [type, factor] : factors)
+    expect_unchanged({"gelu_pattern"}, fmt::format(R"(
+      input %x : {0}[2,8]
+      const %three : {0}[] = 3.0
+      const %one : {0}[] = 1.0
+      const %half : {0}[] = 0.5
+      const %k : {0}[] = 0.044715
+      const %r : {0}[] = {1}
+      %c = Pow(%x, %three)
+      %m = Mul(%c, %k)
+      %s = Add(%x, %m)
+      %t = Mul(%s, %r)
+      %h = Tanh(%t)
+      %a = Add(%h, %one)
+      %p = Mul(%x, %half)
+      %y = Mul(%p, %a)
+      output %y
+    )",
+                                                   type, factor));
+}
+
 TEST(SiluPattern, PlainAndScaled) {
   expect_ops({"silu_pattern"}, R"(
     input %x : f32[2,8]
