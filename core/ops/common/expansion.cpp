@@ -309,6 +309,14 @@ void infer_by_expansion(InferContext& ctx) {
     if (read == all) throw;
   }
   infer_outputs(ctx, read);
+  for (const size_t i : all) {
+    if (std::ranges::count(read, i) > 0) continue;
+    try {
+      infer_outputs(ctx, {i});
+    } catch (const Error&) {
+      // The error is reported if the output is read.
+    }
+  }
 }
 
 }  // namespace poprt::ops

@@ -100,6 +100,19 @@ TEST(Expansion, ResultsHaveTypesBeforeTheyAreRead) {
   EXPECT_EQ(n->output(1)->shape(), (Shape{2, 1, 2, 8, 4}));
 }
 
+TEST(Expansion, AResultBesideOneThatIsNotComputedHasATypeBeforeItIsRead) {
+  ir::Graph graph;
+  graph.opsets = {{"", 17}, {"com.microsoft", 1}};
+  ir::Value* x = graph.add_input("x", ir::ValueType::of(DType::f32, {2, 3}));
+  ir::Value* g = graph.add_input("g", ir::ValueType::of(DType::f32, {3}));
+  ir::Node* n = graph.add_node("SkipSimplifiedLayerNormalization", "com.microsoft", {x, x, g}, 4);
+  infer(*n);
+  EXPECT_EQ(n->output(0)->shape(), (Shape{2, 3}));
+  EXPECT_FALSE(n->output(1)->type.has_shape);
+  EXPECT_EQ(n->output(2)->shape(), (Shape{2, 1}));
+  EXPECT_EQ(n->output(3)->shape(), (Shape{2, 3}));
+}
+
 TEST(Expansion, AResultThatIsNotComputedIsRefusedOnlyWhenItIsRead) {
   const auto run = [](size_t outputs, bool read_last) {
     ir::Graph graph;
