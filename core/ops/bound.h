@@ -34,7 +34,8 @@ struct BoundResult {
   std::optional<size_t> twin = {};                   // Item::twin
   std::function<ir::Value*(ir::Value*)> after = {};  // converts result 0 to the final result
   ir::Value* whole = nullptr;                        // result 0, if no node is needed
-  // All results with their sizes, if no node is needed. The other fields are then ignored.
+  // All results with their sizes, if no node is needed; none for a result that is not read. The
+  // other fields are then ignored.
   Items results = {};
 };
 
@@ -117,6 +118,8 @@ class BoundContext {
   std::optional<int64_t> max_size;
   // The caller only needs to know whether the rule throws, so messages contain no remedy.
   bool is_trial = false;
+  // Runs a node of an expansion by its own rule. Null in a trial.
+  std::function<Items(const ir::Node&, Items)> run_part = {};
 
   // -- Inputs -----------------------------------------------------------------------------------
   bool has(size_t i) const { return i < in.size() && in[i].kind == Item::Kind::tensor; }
@@ -194,8 +197,9 @@ class BoundContext {
   std::string shape_remedy();
 };
 
-// The rule for operators that state none: elementwise operators, and those whose axis map carries
-// the sized axis of input 0 to an axis of their results. Refuses others.
+// The rule for operators that state none: elementwise operators, those whose axis map carries the
+// sized axis of input 0 to an axis of their results, and those with an expansion that is the same
+// for all sizes, whose nodes have rules. Refuses others.
 BoundResult bound_unstated(BoundContext& ctx);
 
 // The rule for elementwise operators with broadcasting.

@@ -132,6 +132,10 @@ ops::BoundResult Specializer::bound_of(const Node& n, Items& in) {
   if (in.empty() || (!sizes && !most && (!facts.data_sized || options_.keep_onnx))) return {};
   ops::BoundContext ctx(n, in, build_);
   ctx.max_size = most;
+  ctx.run_part = [this](const Node& part, Items items) {
+    build_.step();
+    return results_of(part, std::move(items));
+  };
   for (size_t i = 0; i < in.size() && !facts.bounds_shape; i++)
     if (in[i].actual && decides_shape(n, i)) ctx.refuse_shape(i);
   if (!sizes && !most && !in[0].value->type.is_static()) return {};
@@ -188,6 +192,7 @@ Items Specializer::results_of(const Node& n, Items in) {
 void Specializer::copy_with(const Node& n, Items in) {
   Items items = results_of(n, std::move(in));
   for (size_t i = 0; i < items.size(); i++) {
+    if (items[i].kind == Item::Kind::none) continue;
     if (build_.scope().empty()) names_.emplace_back(items[i].value, n.output(i)->name());
     set_output(n, i, std::move(items[i]));
   }

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <unordered_map>
 
+#include "ir/match.h"
 #include "ops/axes.h"
 #include "ops/bound.h"
 #include "ops/common/expansion.h"
@@ -51,17 +53,125 @@ std::optional<size_t> kept_apart(const BoundContext& ctx, int64_t more) {
   return axis;
 }
 
+// The expansion of a node.
+struct Parts {
+  std::unique_ptr<ir::Graph> graph;
+  std::unordered_map<const ir::Value*, size_t> inputs;  // the input of the node that a value is
+  std::vector<size_t> outputs;                          // by output of the graph: that of the node
+};
+
+// Returns nothing if there is no expansion with these sizes of the sized axes.
+std::optional<Parts> parts_of(const BoundContext& ctx, int64_t (*size)(int64_t bound)) {
+  std::vector<ir::Value*> values;
+  for (const Item& item : ctx.in) values.push_back(item.value);
+  Parts parts{isolate(ctx.node, values), {}, {}};
+  ir::Node& node = *parts.graph->nodes().front();
+  for (size_t i = 0; i < values.size(); i++) {
+    if (!values[i]) continue;
+    ir::ValueType type = values[i]->type;
+    for (size_t d = 0; d < type.shape.size(); d++)
+      if (ctx.in[i].sized_along(d)) type.shape[d] = size(type.shape[d]);
+    if (ctx.in[i].size) {
+      // Messages about a part name the input of the node.
+      const std::string name = ctx.node.input(i)->name();
+      if (ir::Value* copy = parts.graph->find(name))
+        parts.graph->rename(copy, parts.graph->fresh_name(name));
+      node.set_input(i, parts.graph->add_input(name, type));
+    }
+    parts.inputs.emplace(node.input(i), i);
+  }
+  for (size_t o = ctx.node.outputs().size(); o-- > 0;)
+    if (o == 0 || is_read(ctx.node.output(o)))
+      parts.outputs.insert(parts.outputs.begin(), o);
+    else
+      parts.graph->remove_output(o);
+  try {
+    if (expand_node(node)) return parts;
+  } catch (const Error&) {
+    // The caller refuses the node.
+  }
+  return std::nullopt;
+}
+
+// Whether two expansions of one node have the same nodes and constants.
+bool same_parts(const ir::Graph& a, const ir::Graph& b) {
+  const auto &from = a.nodes(), &to = b.nodes();
+  std::unordered_map<const ir::Value*, const ir::Value*> twins;
+  for (size_t i = 0; i < a.inputs().size(); i++) twins[a.inputs()[i]] = b.inputs()[i];
+  const auto same_value = [&](const ir::Value* x, const ir::Value* y) {
+    if (!x || !y) return x == y;
+    if (x->is_constant() || y->is_constant())
+      return x->is_constant() && y->is_constant() && x->constant().same_as(y->constant());
+    return twins.at(x) == y;
+  };
+  auto at = to.begin();
+  for (const ir::Node* n : from) {
+    if (at == to.end()) return false;
+    const ir::Node* m = *at++;
+    if (n->op_type != m->op_type || n->domain != m->domain || !ir::same_attributes(*n, *m) ||
+        n->outputs().size() != m->outputs().size() ||
+        !std::ranges::equal(n->inputs(), m->inputs(), same_value))
+      return false;
+    for (size_t o = 0; o < n->outputs().size(); o++) twins[n->output(o)] = m->output(o);
+  }
+  return at == to.end() && std::ranges::equal(a.outputs(), b.outputs(), same_value);
+}
+
+// The rule for an operator whose expansion contains no size, so that the results follow from the
+// rules of its nodes. Returns nothing for another operator.
+std::optional<BoundResult> bound_by_parts(BoundContext& ctx) {
+  const auto is_tensor = [](const Item& item) {
+    return item.kind == Item::Kind::none || (item.value && item.value->type.is_static());
+  };
+  if (!ctx.run_part || !expands(op_of(ctx.node)) || !std::ranges::all_of(ctx.in, is_tensor))
+    return std::nullopt;
+  const auto parts = parts_of(ctx, [](int64_t bound) { return bound; });
+  const auto longer = parts_of(ctx, [](int64_t bound) { return bound + 1; });
+  const auto one = parts_of(ctx, [](int64_t) { return int64_t{1}; });
+  if (!parts || !longer || !one || !same_parts(*parts->graph, *longer->graph) ||
+      !same_parts(*parts->graph, *one->graph))
+    return std::nullopt;
+  std::unordered_map<const ir::Value*, Item> items;
+  for (const auto& [value, input] : parts->inputs) items.emplace(value, ctx.in[input]);
+  const auto item_of = [&](const ir::Value* v) {
+    if (!v) return Item{};
+    const auto known = items.find(v);
+    return known != items.end() ? known->second : Item::of(ctx.build.constant(v->constant()));
+  };
+  for (const ir::Node* n : parts->graph->nodes()) {
+    Items in;
+    for (const ir::Value* v : n->inputs()) in.push_back(item_of(v));
+    Items out = ctx.run_part(*n, std::move(in));
+    for (size_t o = 0; o < n->outputs().size(); o++)
+      items.insert_or_assign(n->output(o), std::move(out[o]));
+  }
+  BoundResult result{.results = Items(ctx.node.outputs().size())};
+  for (size_t k = 0; k < parts->outputs.size(); k++)
+    result.results[parts->outputs[k]] = item_of(parts->graph->outputs()[k]);
+  return result;
+}
+
+// The axis of the results to which the sized axis of input 0 is carried. It must be carried at two
+// sizes of the input, because an operator with a fixed size of its result, such as CenterCropPad,
+// carries an axis that happens to have this size.
+std::optional<size_t> carried_axis(const BoundContext& ctx) {
+  for (size_t i = 1; i < ctx.in.size(); i++)
+    if (ctx.in[i].size) return std::nullopt;
+  const auto axis = kept_apart(ctx, 0);
+  return axis && kept_apart(ctx, 1) == axis ? axis : std::nullopt;
+}
+
 }  // namespace
 
-// The axis must be carried at two sizes of the input, because an operator with a fixed size of its
-// result, such as CenterCropPad, carries an axis that happens to have this size.
 BoundResult bound_unstated(BoundContext& ctx) {
   if (facts_of(ctx.node).per_element) return bound_elementwise(ctx);
+  if (std::ranges::none_of(ctx.in, [](const Item& item) { return item.size != nullptr; }))
+    return {};
+  if (ctx.in[0].size)
+    if (const auto axis = carried_axis(ctx)) return {ctx.in[0].size, *axis};
+  if (auto result = bound_by_parts(ctx)) return std::move(*result);
   ctx.refuse_sizes(1);
-  if (!ctx.in[0].size) return {};
-  const auto axis = kept_apart(ctx, 0);
-  if (!axis || kept_apart(ctx, 1) != axis) return ctx.refuse_sizes();
-  return {ctx.in[0].size, *axis};
+  return ctx.refuse_sizes();
 }
 
 // The rule for elementwise operators with an operand `twins` that is real along two axes up to one

@@ -35,6 +35,10 @@ std::string scalar_constant(const std::string& name, int64_t value) {
 }
 
 const std::string kTransposed = "%t : ? = Transpose(%z)\n";  // [3, n]
+// q: z as bytes of scale k and zero point o; m is the scale of probabilities.
+const std::string kBytes =
+    "const %k : f32[] = 0.05\nconst %m : f32[] = 0.00390625\nconst %o : u8[] = 100\n"
+    "%q : ? = QuantizeLinear(%z, %k, %o)\n";
 // z4: the first four rows of z, with room for four.
 const std::string kFirstFour = kRows + ints("four", "4") +
                                "%m : ? = Min(%n, %four)\n"
@@ -646,6 +650,39 @@ const SizedCase kCases[] = {
      {0, 1, 2, 5},
      3,
      11},
+    // Operators whose expansion contains no size.
+    {"bias_and_gelu", floats_of("w", "3", 3) + "%y : ? = com.microsoft.BiasGelu(%z, %w)\n"},
+    {"bias_and_gelu_of_two", "%y : ? = com.microsoft.BiasGelu(%z, %z)\n"},
+    {"bias_and_gelu_beside",
+     kTransposed + floats_of("w", "1", 1) + "%y : ? = com.microsoft.BiasGelu(%t, %w)\n"},
+    {"lower_triangle_of_microsoft", "%y : ? = com.microsoft.Trilu(%z) {upper = 0}\n"},
+    {"upper_triangle_of_microsoft_beside", kTransposed + "%y : ? = com.microsoft.Trilu(%t)\n"},
+    {"product_of_microsoft",
+     floats_of("w", "3,2", 6) + "%y : ? = com.microsoft.FusedMatMul(%z, %w) {alpha = 0.5}\n"},
+    {"product_of_microsoft_beside",
+     floats_of("w", "3,2", 6) +
+         "%y : ? = com.microsoft.FusedMatMul(%w, %z) {transA = 1, transB = 1}\n"},
+    {"product_of_microsoft_over_rows", "%y : ? = com.microsoft.FusedMatMul(%z, %z) {transA = 1}\n"},
+    {"sum_and_layer_norm",
+     floats_of("g", "3", 3) + "%y : ? = com.microsoft.SkipLayerNormalization(%z, %z, %g)\n"},
+    {"sum_and_simplified_layer_norm",
+     floats_of("g", "3", 3) +
+         "%y : ? = com.microsoft.SkipSimplifiedLayerNormalization(%z, %z, %g)\n"},
+    {"the_sum_of_a_simplified_layer_norm",
+     floats_of("g", "3", 3) +
+         "%a : ?, %b : ?, %c1 : ?, %s : ? = com.microsoft.SkipSimplifiedLayerNormalization(%z, %z, "
+         "%g)\n%y : ? = Add(%a, %s)\n"},
+    {"softmax_of_bytes",
+     kBytes + "%r : ? = com.microsoft.QLinearSoftmax(%q, %k, %o, %m, %o) {axis = 1}\n"
+              "%y : ? = DequantizeLinear(%r, %m, %o)\n"},
+    {"softmax_of_bytes_over_rows",
+     kBytes + "%r : ? = com.microsoft.QLinearSoftmax(%q, %k, %o, %m, %o) {axis = 0}\n"
+              "%y : ? = DequantizeLinear(%r, %m, %o)\n",
+     {1, 2, 5}},
+    {"bytes_of_a_range",
+     "%b : ?, %k : ?, %o : ? = DynamicQuantizeLinear(%z)\n"
+     "%y : ? = DequantizeLinear(%b, %k, %o)\n"},
+    {"the_scale_of_a_range", "%b : ?, %y : ?, %o : ? = DynamicQuantizeLinear(%z)\n"},
     {"pad_of_ten", "%y : ? = Pad(%z) {pads = [0, 1, 0, 2]}\n", {0, 2, 5}, 3, 10},
 };
 

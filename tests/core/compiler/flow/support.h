@@ -18,7 +18,8 @@ namespace poprt::compiler::flow_test {
 using Values = std::map<std::string, Tensor>;
 
 inline std::string graph_text(const std::string& body, int opset = 17) {
-  return "graph \"g\" opset {\"\": " + std::to_string(opset) + "} {\n" + body + "}\n";
+  return "graph \"g\" opset {\"\": " + std::to_string(opset) + ", \"com.microsoft\": 1} {\n" +
+         body + "}\n";
 }
 
 inline Tensor floats(Shape shape, uint32_t seed = 1) {
