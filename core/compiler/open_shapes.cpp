@@ -88,31 +88,38 @@ bool may_change_types(const DriverOptions& o) {
          !o.requested.empty() || !o.patterns.empty() || !o.transforms.empty();
 }
 
-// Returns the graph after a conversion with this size for every open dimension. If it is not
-// possible, returns null, and `why` receives the reason.
+// Returns the graph after a conversion with this size for every open dimension, or with the sizes
+// that the options fix if it is 0. If it is not possible, returns null, and `why` receives the
+// reason.
 std::unique_ptr<ir::Graph> converted_at(const ir::Graph& graph, int64_t size,
                                         const DriverOptions& options, std::string& why) {
   const WarningFilter quiet([](const std::string&) { return false; });
   const auto copy = graph.clone();
   Options own = options;
-  own.batch_size = 0;
-  own.batch_axis = -1;
   own.after_pass = nullptr;
   own.progress = [&options](double, std::string_view) {
     if (options.check_stopped) options.check_stopped();
   };
-  own.input_shape.clear();
-  for (const ir::Value* v : graph.inputs()) {
-    Shape& shape = own.input_shape[v->name()] = v->type.shape;
-    for (int64_t& d : shape)
-      if (d < 0) d = size;
+  if (size > 0) {
+    own.batch_size = 0;
+    own.batch_axis = -1;
+    own.input_shape.clear();
+    for (const ir::Value* v : graph.inputs()) {
+      Shape& shape = own.input_shape[v->name()] = v->type.shape;
+      for (int64_t& d : shape)
+        if (d < 0) d = size;
+    }
+  } else if (!options.shapes.empty()) {
+    own.input_shape = options.shapes.back();
   }
   try {
     convert(*copy, own);
     return copy->clone();
   } catch (const Error& e) {
     if (e.code() == ErrorCode::cancelled) throw;
-    log().info("the model cannot be converted with sizes of {}: {}", size, e.message());
+    log().info("the model cannot be converted with {}: {}",
+               size > 0 ? fmt::format("sizes of {}", size) : "the sizes of the options",
+               e.message());
     why = e.message();
     return nullptr;
   }
@@ -185,19 +192,42 @@ std::optional<std::vector<OpenAnchor>> take_outputs(const ir::Graph& converted,
   return taken;
 }
 
-// Finds the types of inputs and outputs by conversions at small sizes. The second conversion shows
-// which sizes depend on data only if they are large enough, such as the size of a result of an If
-// that slices in one branch, and how many elements a sequence has. Returns false if no size is
-// possible, or if the names or ranks differ; then `why` receives the reason.
+// Adds outputs NAME:shape to the description and to `sized`.
+void add_sizes(OpenModel& model, std::set<std::string> sized) {
+  const std::vector<OpenAnchor> outputs = model.shapes.outputs;
+  for (const OpenAnchor& a : outputs)
+    if (const std::string name = a.name + std::string(kShapeSuffix); sized.contains(name))
+      model.shapes.outputs.push_back(
+          {name, DType::s64, {static_cast<int64_t>(a.shape.size())}, std::vector<std::string>(1)});
+  model.sized = std::move(sized);
+}
+
+// The outputs NAME:shape of all outputs with an open size that is no size of an input by name.
+std::set<std::string> all_sizes(const std::vector<OpenAnchor>& outputs) {
+  std::set<std::string> sized, names;
+  for (const OpenAnchor& a : outputs) names.insert(a.name);
+  for (const OpenAnchor& a : outputs) {
+    const std::string name = a.name + std::string(kShapeSuffix);
+    for (size_t d = 0; d < a.shape.size() && !names.contains(name); d++)
+      if (a.shape[d] == program::kOpen && a.names[d].empty()) sized.insert(name);
+  }
+  return sized;
+}
+
+// Finds the types of inputs and outputs by conversions at the sizes that the options fix, if they
+// fix all, and at small sizes. The second conversion shows which sizes depend on data only if they
+// are large enough, such as the size of a result of an If that slices in one branch, and how many
+// elements a sequence has. Returns false if no size is possible, or if the names or ranks differ;
+// then `why` receives the reason.
 bool take_converted(const ir::Graph& graph, const DriverOptions& options, const Outputs& outputs,
                     bool twice, OpenModel& model, std::string& why) {
   std::optional<std::vector<OpenAnchor>> first;
   std::set<std::string> sized;
   program::OpenShapes taken = model.shapes;
-  int64_t of_first = 0;
+  int64_t of_first = -1;
   const auto take = [&](std::initializer_list<int64_t> sizes) {
     for (const int64_t size : sizes) {
-      if (size == of_first) continue;
+      if (size == of_first || (size == 0 && !model.complete)) continue;
       const auto converted = converted_at(graph, size, options, why);
       if (!converted) continue;
       const auto found = take_outputs(*converted, outputs, sized);
@@ -215,14 +245,11 @@ bool take_converted(const ir::Graph& graph, const DriverOptions& options, const 
     }
     return first.has_value();
   };
-  if (!take({1, 2, 8, 32, 64, 224}) || (twice && !take({32, 8, 64, 224, 2}))) return false;
+  if (!take({1, 2, 8, 32, 64, 224, 512, 0}) || (twice && !take({32, 8, 64, 224, 512, 2, 0})))
+    return false;
   taken.outputs = *first;
-  for (const OpenAnchor& a : *first)
-    if (const std::string name = a.name + std::string(kShapeSuffix); sized.contains(name))
-      taken.outputs.push_back(
-          {name, DType::s64, {static_cast<int64_t>(a.shape.size())}, std::vector<std::string>(1)});
   model.shapes = std::move(taken);
-  model.sized = std::move(sized);
+  add_sizes(model, std::move(sized));
   return true;
 }
 
@@ -284,7 +311,12 @@ std::optional<OpenModel> open_model(const ir::Graph& graph, const DriverOptions&
   if (!needed && !real_sizes) return model;
   std::string why;
   const bool twice = real_sizes || !outputs.all_known();
-  if (take_converted(*copy, options, outputs, twice, model, why) || !needed) return model;
+  if (take_converted(*copy, options, outputs, twice, model, why)) return model;
+  if (!needed) {
+    // Each of these sizes may depend on data.
+    add_sizes(model, all_sizes(model.shapes.outputs));
+    return model;
+  }
   if (model.complete) return std::nullopt;
   fail_fixed(outputs, why);
 }

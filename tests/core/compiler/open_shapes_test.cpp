@@ -57,6 +57,36 @@ TEST(OpenModel, ASizeThatOnlyShapesDecideHasNoOutput) {
   EXPECT_EQ(model->shapes.outputs[0].shape, (Shape{kOpen, 4}));
 }
 
+// S is 5, which no trial knows unless the options contain it.
+TEST(OpenModel, AModelThatNeedsCertainSizesHasSizesThatDependOnData) {
+  const std::string text =
+      "input %x : f32[N,S]\nconst %w : f32[5,2] = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, "
+      "0.0]"
+      "\n%y = MatMul(%x, %w)\n%z = NonZero(%y)\n%r = Relu(%x)\noutput %r\noutput %z\n";
+  DriverOptions fixed;
+  fixed.shapes = {{{"x", {3, 5}}}};
+  for (const DriverOptions& options : {DriverOptions(), fixed}) {
+    const auto model = describe(text, options);
+    ASSERT_TRUE(model);
+    ASSERT_EQ(model->shapes.outputs.size(), 3u);
+    EXPECT_EQ(model->shapes.outputs[0].names, (std::vector<std::string>{"N", "S"}));
+    EXPECT_EQ(model->shapes.outputs[2].name, "z:shape");
+    EXPECT_EQ(model->sized, (std::set<std::string>{"z:shape"}));
+  }
+}
+
+TEST(OpenModel, SizesOfTheOptionsShowTypesOfOutputs) {
+  const std::string text =
+      "input %x : f32[N,S]\nconst %w : f32[5,1] = [1.0, 0.0, 1.0, 0.0, 1.0]\n"
+      "%y = MatMul(%x, %w)\n%o : ? = Optional(%y)\n%z : ? = OptionalGetElement(%o)\noutput %z\n";
+  EXPECT_THROW(describe(text), Error);
+  DriverOptions fixed;
+  fixed.shapes = {{{"x", {3, 5}}}};
+  const auto model = describe(text, fixed);
+  ASSERT_TRUE(model);
+  EXPECT_EQ(model->shapes.outputs[0].shape, (Shape{kOpen, kOpen}));
+}
+
 // No request to such a model could be computed.
 TEST(OpenModel, ASizeThatAnInputDecidesNeedsABound) {
   const std::string inputs = "input %x : f32[N,6]\ninput %s : s64[2]\ninput %n : s64[1]\n";
