@@ -222,7 +222,6 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
     // If the model does not compile at a shape, the error with that shape is reported first.
     no_plan = std::current_exception();
   }
-  warn_of_exact_sizes(plan);
   Options own = options;
   std::map<std::string, std::set<size_t>> sized_axes;
   own.sized_axes = &sized_axes;
@@ -240,7 +239,10 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
   };
   std::vector<Executable> parts;
   for (size_t i = 0; i < sets.size(); i++) parts.push_back(compiled(i));
-  if (options.passes_only) return {};
+  if (options.passes_only) {
+    warn_of_exact_sizes(plan);
+    return {};
+  }
   // An end of 100 leaves a sequence of up to 64 whole, but cuts one of up to 128, so that only one
   // of the parts computes the size of its result. Then all parts do.
   for (const auto& [output, axes] : sized_axes)
@@ -278,7 +280,9 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
   }
   std::vector<std::string> exact;
   for (const VaryingDimension& d : plan.exact) exact.push_back(d.name);
-  return link_shapes(parts, symbols, padding, output_shapes, exact, sized_axes);
+  Executable linked = link_shapes(parts, symbols, padding, output_shapes, exact, sized_axes);
+  warn_of_exact_sizes(plan);  // not if the shapes are refused, because the error is enough
+  return linked;
 }
 
 // Refuses options for shapes, which a generator determines, and options that it does not support.

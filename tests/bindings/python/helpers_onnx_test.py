@@ -247,7 +247,7 @@ class Halves(Pass):
 class Passes(unittest.TestCase):
     def test_arguments_of_passes_in_python_are_separated_from_those_of_the_library(self):
         for given, left in (("test_halves.factor=4\nconstant_folding.size=3=4", "constant_folding.size=3=4"), ("test_halves.factor=4", None)):
-            with mock.patch("poprt._conversion.convert_in_library", autospec=True, side_effect=lambda model, options, reports: model) as library:
+            with mock.patch("poprt._conversion.convert_in_library", autospec=True, side_effect=lambda model, *_: model) as library:
                 made = convert(m.add_model(), {"pass_args": given}, ["test_halves"])
             self.assertEqual(library.call_args.args[1].get("pass_args"), left)
             np.testing.assert_array_equal(get_constant_value(made.graph, "b"), [12, 12, 12])
