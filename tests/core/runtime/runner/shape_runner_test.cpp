@@ -53,12 +53,13 @@ TEST(ShapeRunner, CompilesAShapeWhenItsFirstRequestArrives) {
 }
 
 TEST(ShapeRunner, ARequestWithoutRowsHasEmptyResults) {
+  // Lives longer than the runner: a waiting thread may wake up before the callback is called.
+  std::atomic<int> called{0};
   CountingCompiler compiler(true);
   ShapeRunner runner(open_rows(), compiler.function(), nullptr, {});
   ShapedRequest none(0, 4, 1, true);
   EXPECT_EQ(runner.output_shapes(none.in), (std::vector<Shape>{{0, 4}}));
   runner.execute(none.in, none.out);
-  std::atomic<int> called{0};
   RequestCallback callback;
   callback.context = &called;
   callback.full = [](void* context, const auto& request) noexcept {
@@ -67,6 +68,7 @@ TEST(ShapeRunner, ARequestWithoutRowsHasEmptyResults) {
   const RequestPtr request = runner.execute_async(none.in, none.out, callback);
   request->wait();
   request->check();
+  EXPECT_TRUE(eventually([&] { return called == 1; }));
   runner.stop();
   EXPECT_EQ(compiler.calls, 0);
   EXPECT_EQ(runner.statistics().completed, 1u);
