@@ -1,6 +1,7 @@
 // Calls functions of the compiler library.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -72,14 +73,16 @@ void call_with_sink(Take&& take, F&& f) {
   call_with_sink(take, nullptr, f);
 }
 
-// Collects the warnings that the compiler library passes to a sink.
+// Collects the warnings that the compiler library passes to a sink, each once: the compilations of
+// many shapes give the same ones.
 class NotedWarnings {
  public:
   // A copy of the sink that also notes warnings, valid while this object exists.
   poprt_library_sink with(const poprt_library_sink& sink) {
     poprt_library_sink noting = sink;
     noting.warn = [](void* to, const char* text) {
-      static_cast<NotedWarnings*>(to)->texts_.emplace_back(text);
+      auto& texts = static_cast<NotedWarnings*>(to)->texts_;
+      if (std::ranges::count(texts, text) == 0) texts.emplace_back(text);
     };
     noting.warn_context = this;
     return noting;
