@@ -4,8 +4,8 @@ unloaded as soon as its last request is answered, while valgrind checks the serv
     ENV/bin/python tests/serving/unloaded_models_of_triton.py    # ENV: see with_triton_test.py; needs valgrind, takes about 4 minutes
 
 valgrind reports that Payload::Execute signals a condition variable of the dynamic batcher, which ~TritonModel has freed. The thread of the
-instance does so after the backend has released the requests, and no request keeps the model any more. Without valgrind, about one of 2 000
-such unloads damages the heap, and the server hangs or ends."""
+instance does so after the backend has released the requests, and no request keeps the model any more. Without valgrind, one of 1981
+such unloads damaged the heap, and the server hung."""
 
 import contextlib
 import glob
