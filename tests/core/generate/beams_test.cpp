@@ -127,19 +127,35 @@ TEST(BeamOptionsOfSequences, TheRefusalNamesTheValueAndItsRange) {
   EXPECT_EQ(refusal({1, 1, -100}, 1), "taken");
 }
 
-TEST(BeamSearches, CanBeCancelled) {
+TEST(BeamSearches, CanBeCancelledWhileTheyWaitForSlots) {
+  Generator generator(generation_model("genai", beam_sizes("genai")));
+  SequenceOptions holding;
+  holding.wait_for_logits = true;  // holds one of the 5 slots until its logits are taken
+  const auto holder = generator.submit(std::vector<int64_t>{1}, holding);
+  SequenceOptions options;
+  options.beams.num_beams = 5;
+  options.sampling.ignore_stop = true;
+  const auto search = generator.submit(std::vector<int64_t>{1}, options);
+  search->cancel();
+  EXPECT_EQ(search->next(), std::nullopt);
+  EXPECT_EQ(search->finish(), generate::Finish::cancelled);
+  EXPECT_FALSE(search->next_text());
+  holder->cancel();
+  EXPECT_EQ(holder->next(), std::nullopt);
+  EXPECT_EQ(holder->finish(), generate::Finish::cancelled);
+}
+
+TEST(BeamSearches, EndWhenTheyAreCancelled) {
   Generator generator(generation_model("genai", beam_sizes("genai")));
   SequenceOptions options;
   options.beams.num_beams = 5;
   options.sampling.ignore_stop = true;
-  const auto first = generator.submit(std::vector<int64_t>{1}, options);
-  const auto second = generator.submit(std::vector<int64_t>{1}, options);
-  second->cancel();
-  EXPECT_EQ(second->next(), std::nullopt);
-  EXPECT_EQ(second->finish(), generate::Finish::cancelled);
-  EXPECT_FALSE(second->next_text());
-  first->cancel();
-  while (first->finish() == generate::Finish::none) static_cast<void>(first->next());
+  const auto search = generator.submit(std::vector<int64_t>{1}, options);
+  search->cancel();
+  while (search->finish() == generate::Finish::none) static_cast<void>(search->next());
+  options.sampling.max_new_tokens = 2;
+  const auto next = generator.submit(std::vector<int64_t>{1}, options);
+  EXPECT_TRUE(next->next().has_value()) << "its slots are free again";
 }
 
 }  // namespace
