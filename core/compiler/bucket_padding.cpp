@@ -50,8 +50,11 @@ std::unique_ptr<ir::Graph> converted(const ir::Graph& graph, const ShapeSet& sha
 }
 
 constexpr int64_t kMostNumber = 1 << 16;  // larger numbers are not sizes of practical models
-constexpr int64_t kFewSizes = 16;         // up to this size, all sizes are compared
-constexpr size_t kMostNumbers = 8;        // of which the sizes near them are compared
+// All sizes are compared if there are at most so many, or if converting the model at all of them
+// converts at most so many nodes, which takes about 60 ms.
+constexpr int64_t kFewSizes = 16;
+constexpr int64_t kMostNodes = 1 << 14;
+constexpr size_t kMostNumbers = 8;  // of larger models, sizes near so many numbers are compared
 
 class SizeWalk {
  public:
@@ -59,6 +62,7 @@ class SizeWalk {
 
   void run(const ir::Graph& graph) {
     for (const auto& n : graph.nodes()) {
+      use.nodes++;
       const ops::Facts& facts = ops::facts_of(*n);
       const auto reads = [&](const Values& set) {
         return std::ranges::any_of(n->inputs(),
@@ -117,7 +121,7 @@ class SizeWalk {
 std::set<int64_t> smaller_sizes(const VaryingDimension& dimension, const SizeUse& use) {
   const int64_t most = std::ranges::max(dimension.sizes);
   std::set<int64_t> sizes = {most - 1, (most + 1) / 2, std::ranges::min(dimension.sizes)};
-  if (use.computes && most <= kFewSizes)
+  if (use.computes && (most <= kFewSizes || most * use.nodes <= kMostNodes))
     for (int64_t size = 1; size < most; size++) sizes.insert(size);
   if (use.computes) {
     sizes.insert({1, 2});

@@ -40,6 +40,7 @@ struct SizeUse {
   // Whether constants determine the extents of values, so that these may be correct for one size of
   // the batch only.
   bool has_constant_extents = false;
+  int64_t nodes = 0;  // of the model with its subgraphs
 };
 
 SizeUse size_use_of(const ir::Graph& source);

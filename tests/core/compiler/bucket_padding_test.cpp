@@ -476,6 +476,17 @@ TEST(BucketPadding, ComparisonsOfTwoSizesAreComputedWithBoth) {
   }
 }
 
+// 2 * N == 80 at size 40 only, which is far from the numbers 2 and 80.
+TEST(BucketPadding, EachSizeOfASmallModelIsCompared) {
+  const auto graph = ir::parse_text(
+      graph_text("input %x : f32[N,2]\n const %z : s64[] = 0\n const %two : s64[] = 2\n"
+                 " const %at : s64[] = 80\n%s = Shape(%x)\n%n = Gather(%s, %z)\n"
+                 "%d = Mul(%n, %two)\n%e = Equal(%d, %at)\n%f = Cast(%e) {to = 1}\n"
+                 "%y = Mul(%x, %f)\noutput %y\n"));
+  const PaddingPlan plan = plan_padding(*graph, {{{"x", {16, 2}}}, {{"x", {256, 2}}}}, {});
+  EXPECT_EQ(plan.masked.size() + plan.exact.size(), 1u);
+}
+
 // Rows of 4 are kept, and rows of 2 become halves of rows.
 TEST(BucketPadding, RowsThatReshapeKeepsAtOneLengthOnlyMatter) {
   const auto graph = ir::parse_text(graph_text(
