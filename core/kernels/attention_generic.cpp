@@ -135,22 +135,21 @@ void pack_rows(const Params& p, const Rows& rows, float* k_packed, float* v_pack
   }
 }
 
-// The rows that one head prefetches while it reads those of its own group.
-struct Ahead {
-  isa::RowsAhead k, v;
-};
-
 // The heads of a group read the same keys and values. Each of them prefetches an equal part of
 // those of the next group, so that the memory is busy all the time. Caches of many sequences are
 // larger than the caches of the CPU, and the rows of a head are too few for its own prefetcher.
-// `end` is the end of the tasks of this thread. Only for few queries, of which there is one block.
-Ahead rows_ahead(const Params& p, void* const* data, int64_t task, int64_t end) {
+// Returns the keys or values that `heads` heads prefetch; `end` is the end of the tasks of this
+// thread. Only for few queries, of which there is one block.
+enum class Of { keys, values };
+isa::RowsAhead rows_ahead(const Params& p, void* const* data, Of of, int64_t task, int64_t heads,
+                          int64_t end) {
   const int64_t group = p.q_heads / p.kv_heads, part = task % group, next = task - part + group;
   if (p.bytes || next >= end) return {};
   const int64_t b = next / p.q_heads, kv_head = next % p.q_heads / group;
   const Rows rows = rows_of(p, data, b, kv_head, keys_of_block(p, data, b, 0, p.queries));
-  const int64_t from = rows.keys * part / group, count = rows.keys * (part + 1) / group - from;
-  return {{rows.k + from * p.k[2], count}, {rows.v + from * p.v[2], count}};
+  const int64_t from = rows.keys * part / group, count = rows.keys * (part + heads) / group - from;
+  if (of == Of::keys) return {rows.k + from * p.k[2], count};
+  return {rows.v + from * p.v[2], count};
 }
 
 void score_row(const Params& p, const Rows& rows, const isa::RowsAhead& ahead, const float* q,
@@ -161,90 +160,127 @@ void score_row(const Params& p, const Rows& rows, const isa::RowsAhead& ahead, c
     p.attention->scores(q, rows.k, p.k[2], rows.keys, p.head, 1.0f, scores, ahead);
 }
 
-void mix_row(const Params& p, const Rows& rows, const isa::RowsAhead& ahead, const float* weights,
-             float* y) {
-  if (p.bytes)
-    p.attention->byte_mix(weights, rows.v_bytes, p.v[2], rows.keys, p.v_size, 1.0f, y);
+// Rows of weights have p.keys floats.
+void mix_rows(const Params& p, const Rows& rows, const isa::RowsAhead& ahead, int64_t heads,
+              const float* weights, float* y) {
+  if (!p.bytes)
+    return p.attention->mix({rows.v, p.v[2], rows.keys, p.v_size, ahead}, heads, weights, p.keys,
+                            1.0f, y, p.y[1]);
+  for (int64_t h = 0; h < heads; h++)
+    p.attention->byte_mix(weights + h * p.keys, rows.v_bytes, p.v[2], rows.keys, p.v_size, 1.0f,
+                          y + h * p.y[1]);
+}
+
+struct Query {
+  int64_t batch, head, row;
+};
+
+// Makes the weights of the values from the products of a query and the keys, in s[0..keys).
+void weigh(const Params& p, void* const* data, const Query& query, const Range& seen, float* s) {
+  const auto [b, h, i] = query;
+  float* out = data[6]
+                   ? static_cast<float*>(data[6]) + ((b * p.q_heads + h) * p.queries + i) * p.keys
+                   : nullptr;
+  const auto keep = [&](int64_t stage) {
+    if (out && p.stage == stage) std::copy(s, s + p.keys, out);
+  };
+  const auto multiply = [&](float by) {
+    for (int64_t j = seen.first; j < seen.end; j++) s[j] *= by;
+  };
+  float* x = s + seen.first;
+  const int64_t keys = seen.end - seen.first;
+  multiply(p.scale);
+  keep(0);
+  if (p.softcap > 0) {
+    multiply(1 / p.softcap);
+    p.elementwise->step(static_cast<int64_t>(ElementwiseOp::tanh), x, x, x, x, keys, 0);
+    multiply(p.softcap);
+  }
+  keep(1);
+  const bool any = mask_row(p, data, b, h, i, s);
+  keep(2);
+  if (any)
+    p.normalize->softmax_row(x, x, keys, false);
   else
-    p.attention->mix(weights, rows.v, p.v[2], rows.keys, p.v_size, 1.0f, y, ahead);
+    std::fill(x, x + keys, 0.0f);
+  keep(3);
+}
+
+// Computes tasks [task, task + heads), whose heads read the same keys and values.
+void run_few(const Params& p, void* const* data, int64_t task, int64_t heads, int64_t end,
+             float* scores) {
+  const int64_t h = task % p.q_heads, b = task / p.q_heads;
+  const Range seen = keys_of_block(p, data, b, 0, p.queries);
+  const Rows kv = rows_of(p, data, b, h / (p.q_heads / p.kv_heads), seen);
+  const auto ahead = [&](Of of, int64_t head, int64_t count) {
+    return rows_ahead(p, data, of, task + head, count, end);
+  };
+  const float* q = static_cast<const float*>(data[0]) + b * p.q[0] + h * p.q[1];
+  float* y = static_cast<float*>(data[5]) + b * p.y[0] + h * p.y[1];
+  for (int64_t i = 0; i < p.queries; i++) {
+    for (int64_t k = 0; k < heads; k++) {
+      float* s = scores + k * p.keys;
+      score_row(p, kv, i == 0 ? ahead(Of::keys, k, 1) : isa::RowsAhead{},
+                q + k * p.q[1] + i * p.q[2], s + seen.first);
+      weigh(p, data, {b, h + k, i}, seen, s);
+    }
+    mix_rows(p, kv, i == 0 ? ahead(Of::values, 0, heads) : isa::RowsAhead{}, heads,
+             scores + seen.first, y + i * p.y[2]);
+  }
+}
+
+void run_many(const Params& p, void* const* data, int64_t task, float* scratch) {
+  float* k_packed = scratch;
+  float* v_packed = k_packed + p.key_panels * isa::kPanel * p.head;
+  float* scores = v_packed + p.v_panels * isa::kPanel * p.keys;
+  const int64_t block = task % p.blocks, h = task / p.blocks % p.q_heads,
+                b = task / p.blocks / p.q_heads;
+  const int64_t last = std::min((block + 1) * kQueryBlock, p.queries);
+  const Range seen = keys_of_block(p, data, b, block * kQueryBlock, last);
+  const Rows kv = rows_of(p, data, b, h / (p.q_heads / p.kv_heads), seen);
+  pack_rows(p, kv, k_packed, v_packed, scores + kRows * p.keys);
+  for (int64_t i = block * kQueryBlock; i < last; i += kRows) {
+    const int64_t rows = std::min(kRows, last - i);
+    const float* q = static_cast<const float*>(data[0]) + b * p.q[0] + h * p.q[1] + i * p.q[2];
+    float* y = static_cast<float*>(data[5]) + b * p.y[0] + h * p.y[1] + i * p.y[2];
+    isa::GemmShape shape{};
+    shape.m = rows;
+    shape.n = kv.keys;
+    shape.k = p.head;
+    shape.lda = p.q[2];
+    shape.ldc = shape.ld_residual = p.keys;
+    shape.k_block = kBlockK;
+    shape.in_order = p.in_order;
+    p.gemm->run(shape, q, k_packed, nullptr, nullptr, scores + seen.first, 0, rows, 0,
+                kv.key_panels);
+    for (int64_t r = 0; r < rows; r++) weigh(p, data, {b, h, i + r}, seen, scores + r * p.keys);
+    if (kv.keys == 0) {
+      for (int64_t r = 0; r < rows; r++) std::fill_n(y + r * p.y[2], p.v_size, 0.0f);
+      continue;
+    }
+    shape.n = p.v_size;
+    shape.k = kv.keys;
+    shape.lda = p.keys;
+    shape.ldc = shape.ld_residual = p.y[2];
+    p.gemm->run(shape, scores + seen.first, v_packed, nullptr, nullptr, y, 0, rows, 0, p.v_panels);
+  }
 }
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  auto* k_packed = reinterpret_cast<float*>(scratch);
-  float* v_packed = k_packed + p.key_panels * isa::kPanel * p.head;
-  float* scores = v_packed + p.v_panels * isa::kPanel * p.keys;
-  for (int64_t task = begin; task < end; task++) {
-    const int64_t block = task % p.blocks, h = task / p.blocks % p.q_heads,
-                  b = task / p.blocks / p.q_heads;
-    const int64_t last = std::min((block + 1) * kQueryBlock, p.queries);
-    const Range seen = keys_of_block(p, data, b, block * kQueryBlock, last);
-    const Rows kv = rows_of(p, data, b, h / (p.q_heads / p.kv_heads), seen);
-    const int64_t keys = kv.keys;
-    const Ahead ahead = p.few ? rows_ahead(p, data, task, end) : Ahead{};
-    if (!p.few) pack_rows(p, kv, k_packed, v_packed, scores + kRows * p.keys);
-    for (int64_t i = block * kQueryBlock; i < last; i += kRows) {
-      const int64_t rows = std::min(kRows, last - i);
-      const float* q = static_cast<const float*>(data[0]) + b * p.q[0] + h * p.q[1] + i * p.q[2];
-      float* y = static_cast<float*>(data[5]) + b * p.y[0] + h * p.y[1] + i * p.y[2];
-      isa::GemmShape shape{};
-      shape.m = rows;
-      shape.n = keys;
-      shape.k = p.head;
-      shape.lda = p.q[2];
-      shape.ldc = shape.ld_residual = p.keys;
-      shape.k_block = kBlockK;
-      shape.in_order = p.in_order;
-      if (!p.few)
-        p.gemm->run(shape, q, k_packed, nullptr, nullptr, scores + seen.first, 0, rows, 0,
-                    kv.key_panels);
-      for (int64_t r = 0; r < rows && p.few; r++)
-        score_row(p, kv, r == 0 ? ahead.k : isa::RowsAhead{}, q + r * p.q[2],
-                  scores + r * p.keys + seen.first);
-      for (int64_t r = 0; r < rows; r++) {
-        float* s = scores + r * p.keys;
-        float* out = data[6] ? static_cast<float*>(data[6]) +
-                                   ((b * p.q_heads + h) * p.queries + i + r) * p.keys
-                             : nullptr;
-        const auto keep = [&](int64_t stage) {
-          if (out && p.stage == stage) std::copy(s, s + p.keys, out);
-        };
-        const auto multiply = [&](float by) {
-          for (int64_t j = seen.first; j < seen.end; j++) s[j] *= by;
-        };
-        multiply(p.scale);
-        keep(0);
-        if (p.softcap > 0) {
-          multiply(1 / p.softcap);
-          float* x = s + seen.first;
-          p.elementwise->step(static_cast<int64_t>(ElementwiseOp::tanh), x, x, x, x, keys, 0);
-          multiply(p.softcap);
-        }
-        keep(1);
-        const bool any = mask_row(p, data, b, h, i + r, s);
-        keep(2);
-        if (any)
-          p.normalize->softmax_row(s + seen.first, s + seen.first, keys, false);
-        else
-          std::fill(s + seen.first, s + seen.end, 0.0f);
-        keep(3);
-      }
-      for (int64_t r = 0; r < rows && p.few; r++)
-        mix_row(p, kv, r == 0 ? ahead.v : isa::RowsAhead{}, scores + r * p.keys + seen.first,
-                y + r * p.y[2]);
-      if (p.few) continue;
-      if (keys == 0) {
-        for (int64_t r = 0; r < rows; r++) std::fill_n(y + r * p.y[2], p.v_size, 0.0f);
-        continue;
-      }
-      shape.n = p.v_size;
-      shape.k = keys;
-      shape.lda = p.keys;
-      shape.ldc = shape.ld_residual = p.y[2];
-      p.gemm->run(shape, scores + seen.first, v_packed, nullptr, nullptr, y, 0, rows, 0,
-                  p.v_panels);
-    }
+  auto* room = reinterpret_cast<float*>(scratch);
+  if (!p.few) {
+    for (int64_t task = begin; task < end; task++) run_many(p, data, task, room);
+    return;
+  }
+  const int64_t group = p.q_heads / p.kv_heads;
+  for (int64_t task = begin; task < end;) {
+    const int64_t left = std::min(group - task % group, end - task);
+    // Four heads are computed as two and two.
+    const int64_t heads = left == 4 ? 2 : std::min(left, isa::kHeadsTogether);
+    run_few(p, data, task, heads, end, room);
+    task += heads;
   }
 }
 

@@ -185,31 +185,32 @@ POPRT_INLINE f32x16 sums_of_lanes(const f32x16 (&v)[16]) {
   return join_rows(v, [](f32x16 a, f32x16 b) -> f32x16 { return a + b; });
 }
 
-// Prefetches rows into the second level, in equal parts while `keys` other rows are read.
+// Prefetches columns [first, end) of the rows ahead into the second level, in equal parts: one
+// before each `step` rows that are read, because many prefetches at once would delay the reads.
 class Prefetcher {
  public:
-  POPRT_INLINE Prefetcher(const RowsAhead& ahead, int64_t keys, int64_t stride, int64_t size)
-      : row_(ahead.first),
-        left_(ahead.count),
-        at_once_(keys > 0 ? (ahead.count * 16 + keys - 1) / keys : 0),
-        stride_(stride),
-        size_(size) {}
-  // Is called before each 16 of the rows that are read.
+  POPRT_INLINE Prefetcher(const SharedRows& rows, int64_t first, int64_t end, int64_t step)
+      : row_(rows.ahead.first),
+        left_(rows.ahead.count),
+        at_once_(rows.count > 0 ? (rows.ahead.count * step + rows.count - 1) / rows.count : 0),
+        stride_(rows.stride),
+        first_(first),
+        end_(end) {}
   POPRT_INLINE void next() {
     constexpr int64_t kLine = 16;  // floats
     for (int64_t i = 0; i < at_once_ && left_ > 0; i++, left_--, row_ += stride_)
-      for (int64_t d = 0; d < size_; d += kLine) __builtin_prefetch(row_ + d, 0, 2);
+      for (int64_t d = first_; d < end_; d += kLine) __builtin_prefetch(row_ + d, 0, 2);
   }
 
  private:
   const float* row_;
-  int64_t left_, at_once_, stride_, size_;
+  int64_t left_, at_once_, stride_, first_, end_;
 };
 
 // Processes sixteen keys at a time: sixteen sums in lanes.
 void scores_of(const float* q, const float* k, int64_t stride, int64_t keys, int64_t size,
                float scale, float* scores, const RowsAhead& ahead) noexcept {
-  Prefetcher prefetcher(ahead, keys, stride, size);
+  Prefetcher prefetcher({k, stride, keys, size, ahead}, 0, size, 16);
   for (int64_t t = 0; t < keys; t += 16) {
     const int64_t rows = keys - t < 16 ? keys - t : 16;
     f32x16 sums[16];
@@ -229,43 +230,62 @@ void scores_of(const float* q, const float* k, int64_t stride, int64_t keys, int
   }
 }
 
-// Even and odd keys have separate sums, because the latency of one sum would limit the speed.
-template <int V>
-POPRT_INLINE void mix_columns(const float* weights, const float* v, int64_t stride, int64_t keys,
-                              int64_t columns, float scale, float* y, const RowsAhead& ahead) {
+// Calls `kernel` for all heads if their sums remain in registers, and else for one after another.
+template <class F>
+POPRT_INLINE void each_head(SharedRows rows, int64_t heads, F kernel) {
+#if defined(__AVX512F__)
+  if (heads == 3) return kernel.template operator()<3>(rows, 0);
+  if (heads == 2) return kernel.template operator()<2>(rows, 0);
+#endif
+  for (int64_t h = 0; h < heads; h++, rows.ahead = {}) kernel.template operator()<1>(rows, h);
+}
+
+// Even and odd rows have separate sums, because the latency of one sum would limit the speed.
+template <int H, int V>
+POPRT_INLINE void mix_columns(const SharedRows& v, int64_t column, const float* weights,
+                              int64_t weights_stride, float scale, float* y, int64_t y_stride) {
+  const int64_t columns = v.size - column < kPanel ? v.size - column : kPanel;
   const int64_t last = columns - 16 * (V - 1);  // lanes of the last vector
-  Prefetcher prefetcher(ahead, keys, stride, columns);
-  f32x16 acc[2][V] = {};
-  const auto add = [&](int64_t t, f32x16(&to)[V]) {
-    const f32x16 w = splat(weights[t]);
-    const float* row = v + t * stride;
+  f32x16 acc[2][H][V] = {};
+  const auto add = [&](int64_t t, f32x16(&to)[H][V]) {
+    const float* row = v.first + t * v.stride + column;
+    f32x16 x[V];
 #pragma GCC unroll 4
-    for (int i = 0; i + 1 < V; i++) to[i] = fma(w, load(row + 16 * i), to[i]);
-    to[V - 1] = fma(w, load_first(row + 16 * (V - 1), last), to[V - 1]);
+    for (int i = 0; i + 1 < V; i++) x[i] = load(row + 16 * i);
+    x[V - 1] = load_first(row + 16 * (V - 1), last);
+#pragma GCC unroll 3
+    for (int h = 0; h < H; h++) {
+      const f32x16 w = splat(weights[h * weights_stride + t]);
+#pragma GCC unroll 4
+      for (int i = 0; i < V; i++) to[h][i] = fma(w, x[i], to[h][i]);
+    }
   };
+  Prefetcher prefetcher(v, column, column + columns, 2);
   int64_t t = 0;
-  for (; t + 1 < keys; t += 2) {
-    if ((t & 15) == 0) prefetcher.next();
+  for (; t + 1 < v.count; t += 2) {
+    prefetcher.next();
     add(t, acc[0]);
     add(t + 1, acc[1]);
   }
-  if (t < keys) add(t, acc[0]);
-  for (int i = 0; i < V; i++)
-    store_first(y + 16 * i, (acc[0][i] + acc[1][i]) * scale, i + 1 < V ? 16 : last);
+  if (t < v.count) add(t, acc[0]);
+  for (int h = 0; h < H; h++)
+    for (int i = 0; i < V; i++)
+      store_first(y + h * y_stride + column + 16 * i, (acc[0][h][i] + acc[1][h][i]) * scale,
+                  i + 1 < V ? 16 : last);
 }
 
-void mix(const float* weights, const float* v, int64_t stride, int64_t keys, int64_t size,
-         float scale, float* y, const RowsAhead& ahead) noexcept {
-  for (int64_t d = 0; d < size; d += kPanel) {
-    const int64_t columns = size - d < kPanel ? size - d : kPanel;
-    const RowsAhead part{ahead.count ? ahead.first + d : nullptr, ahead.count};
-    switch ((columns + 15) / 16) {
-      case 1: mix_columns<1>(weights, v + d, stride, keys, columns, scale, y + d, part); break;
-      case 2: mix_columns<2>(weights, v + d, stride, keys, columns, scale, y + d, part); break;
-      case 3: mix_columns<3>(weights, v + d, stride, keys, columns, scale, y + d, part); break;
-      default: mix_columns<4>(weights, v + d, stride, keys, columns, scale, y + d, part); break;
-    }
-  }
+void mix(const SharedRows& v, int64_t heads, const float* weights, int64_t weights_stride,
+         float scale, float* y, int64_t y_stride) noexcept {
+  each_head(v, heads, [&]<int H>(const SharedRows& rows, int64_t h) {
+    const float* w = weights + h * weights_stride;
+    float* to = y + h * y_stride;
+    for (int64_t d = 0; d < v.size; d += kPanel) switch ((v.size - d + 15) / 16) {
+        case 1: mix_columns<H, 1>(rows, d, w, weights_stride, scale, to, y_stride); break;
+        case 2: mix_columns<H, 2>(rows, d, w, weights_stride, scale, to, y_stride); break;
+        case 3: mix_columns<H, 3>(rows, d, w, weights_stride, scale, to, y_stride); break;
+        default: mix_columns<H, 4>(rows, d, w, weights_stride, scale, to, y_stride); break;
+      }
+  });
 }
 
 typedef int8_t i8x16 __attribute__((vector_size(16)));
@@ -393,7 +413,7 @@ void few_queries(const AttentionHead& h, float* scratch) {
     const float* mask = h.mask || h.mask_bool ? mask_row(h, q, mask_room) : nullptr;
     const float scale =
         n > 0 ? exponentials(scores, n, mask, h.mask_bool != nullptr, h.mask_value) : 0.0f;
-    mix(scores, h.v, h.v_stride, n, h.size, scale, h.out + q * h.out_stride, {});
+    mix({h.v, h.v_stride, n, h.size, {}}, 1, scores, 0, scale, h.out + q * h.out_stride, 0);
   }
 }
 

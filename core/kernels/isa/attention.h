@@ -26,11 +26,18 @@ struct AttentionHead {
   int64_t first_position;
 };
 
-// Rows that another head reads later, with the stride of the rows that are read now. They are
+// Rows that other heads read later, with the stride of the rows that are read now. They are
 // prefetched meanwhile.
 struct RowsAhead {
   const float* first = nullptr;
   int64_t count = 0;
+};
+
+// The values that the heads of a group read: `count` rows of `size` floats.
+struct SharedRows {
+  const float* first;
+  int64_t stride, count, size;  // stride: floats between rows
+  RowsAhead ahead;
 };
 
 struct AttentionTable {
@@ -39,11 +46,13 @@ struct AttentionTable {
   // scores[j] = scale * q . row j of k, whose rows are `stride` floats apart.
   void (*scores)(const float* q, const float* k, int64_t stride, int64_t keys, int64_t size,
                  float scale, float* scores, const RowsAhead& ahead) noexcept;
-  // y[0..size) = scale * the sum of weights[j] times row j of v.
-  void (*mix)(const float* weights, const float* v, int64_t stride, int64_t keys, int64_t size,
-              float scale, float* y, const RowsAhead& ahead) noexcept;
-  // The same for rows of bytes: `size` numbers s8, followed by the f32 that multiplies them.
-  // Strides are in bytes.
+  // For each of `heads` heads, at most kHeadsTogether, whose weights and results are a stride
+  // apart: y[0..size) = scale * the sum of weights[j] times row j of v. The bits of a head do not
+  // depend on the other heads.
+  void (*mix)(const SharedRows& v, int64_t heads, const float* weights, int64_t weights_stride,
+              float scale, float* y, int64_t y_stride) noexcept;
+  // The same for one head and rows of bytes: `size` numbers s8, followed by the f32 that multiplies
+  // them. Strides are in bytes.
   void (*byte_scores)(const float* q, const int8_t* k, int64_t stride, int64_t keys, int64_t size,
                       float scale, float* scores) noexcept;
   void (*byte_mix)(const float* weights, const int8_t* v, int64_t stride, int64_t keys,
@@ -64,6 +73,8 @@ inline constexpr int64_t kAttentionPanel = 64;
 inline constexpr int64_t kAttentionRows = 24;
 // For at most this many queries, copying keys and values into panels costs more time than it saves.
 inline constexpr int64_t kFewQueries = 2;
+// `mix` computes at most this many heads together; AVX-512 reads the rows once for them.
+inline constexpr int64_t kHeadsTogether = 3;
 
 constexpr int64_t attention_scratch_floats(int64_t keys, int64_t size) {
   const auto round_up = [](int64_t n) {

@@ -126,7 +126,7 @@ TEST(AttentionHeads, ScoresAndMixes) {
         // A prefetch has no effect on results, and its rows need not be readable.
         const isa::RowsAhead ahead = {k.data(), keys % 2 ? 1000 : 0};
         t->scores(q.data(), k.data(), stride, keys, size, 2, scores.data(), ahead);
-        t->mix(w.data(), k.data(), stride, keys, size, 2, y.data(), ahead);
+        t->mix({k.data(), stride, keys, size, ahead}, 1, w.data(), 0, 2, y.data(), 0);
         for (int64_t j = 0; j < keys; j++) {
           float want = 0;
           for (int64_t d = 0; d < size; d++)
@@ -142,6 +142,30 @@ TEST(AttentionHeads, ScoresAndMixes) {
         ASSERT_EQ(scores.back(), 77) << keys << " of " << size;
         ASSERT_EQ(y.back(), 77) << keys << " of " << size;
       }
+}
+
+// So a text has the same tokens, however the threads divide the heads.
+TEST(AttentionHeads, HeadsTogetherHaveTheBitsOfEachAlone) {
+  std::mt19937 rng(4);
+  std::normal_distribution<float> normal;
+  for (const isa::AttentionTable* t : test::POPRT_BUILDS(attention))
+    for (int64_t heads = 1; heads <= isa::kHeadsTogether; heads++)
+      for (const int64_t size : {1, 16, 17, 48, 72, 130})
+        for (const int64_t keys : {0, 1, 2, 37}) {
+          const int64_t stride = keys + 1, y_stride = size + 1;
+          std::vector<float> w(static_cast<size_t>(heads * stride)),
+              v(static_cast<size_t>((keys + 1) * size));
+          for (auto* list : {&w, &v})
+            for (float& x : *list) x = normal(rng);
+          const isa::SharedRows rows = {v.data(), size, keys, size, {v.data(), keys}};
+          std::vector<float> y(static_cast<size_t>(heads * y_stride), 77), alone = y;
+          t->mix(rows, heads, w.data(), stride, 0.3f, y.data(), y_stride);
+          for (int64_t h = 0; h < heads; h++)
+            t->mix(rows, 1, &w[static_cast<size_t>(h * stride)], 0, 0.3f,
+                   &alone[static_cast<size_t>(h * y_stride)], 0);
+          ASSERT_EQ(y, alone) << heads << " heads, " << keys << " keys of " << size;
+          ASSERT_EQ(y.back(), 77) << heads << " heads, " << keys << " keys of " << size;
+        }
 }
 
 // Compares rows of bytes with the numbers that they represent, also for sizes with a tail.
