@@ -56,9 +56,10 @@ Executable link_graphs(const std::vector<Executable>& parts,
   return e;
 }
 
-Executable link_generation(const std::vector<Executable>& parts, bool united) {
+Executable link_generation(const std::vector<Executable>& parts, bool separate_anchors) {
   const std::vector<program::Variant> variants = variants_of(parts);
-  Executable e = finish(united ? program::link_united(variants) : program::link_buckets(variants));
+  Executable e =
+      finish(separate_anchors ? program::link_parts(variants) : program::link_buckets(variants));
   e.notes = parts.back().notes;
   describe_shards(e);
   return e;

@@ -19,9 +19,9 @@ inline constexpr const char* kVariants = "poprt.branches";
 Executable link_graphs(const std::vector<Executable>& parts, const std::vector<std::string>& names);
 
 // Links the programs of one model at the shapes of a generator, in the order of `parts`. The
-// executable has no description for runners. With `united`, parts may lack anchors of others.
-// Throws as program::link_buckets().
-Executable link_generation(const std::vector<Executable>& parts, bool united = false);
+// executable has no description for runners. With `separate_anchors`, parts may lack anchors of
+// others. Throws as program::link_buckets().
+Executable link_generation(const std::vector<Executable>& parts, bool separate_anchors = false);
 
 // The names of a model's dimensions before the shapes are fixed: ONNX's dim_params.
 struct Symbols {

@@ -96,7 +96,7 @@ BoundResult bound(BoundContext& ctx) {
     const int64_t room = bound(all), total = room + bound(in[i].value);
     all = ctx.build.make1("Concat", {all, in[i].value}, {at});
     if (real && total > room) {
-      ir::Value* place = ctx.build.places(total);
+      ir::Value* place = ctx.build.indices(total);
       ir::Value* moved = ctx.build.newest(
           "Min", {ctx.build.newest(
                       "Add", {place, ctx.build.newest("Sub", {ctx.build.integer(room), real})}),

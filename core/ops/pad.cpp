@@ -245,7 +245,7 @@ BoundResult bound(BoundContext& ctx) {
                     axis = *at](ir::Value* y) {
       const int64_t room = y->shape()[axis];
       ir::Value* first = build.newest("Sub", {build.integer(front), added});
-      ir::Value* place = build.newest("Add", {build.places(room), first});
+      ir::Value* place = build.newest("Add", {build.indices(room), first});
       return build.slice_at(y, build.newest("Min", {place, build.integer(room - 1)}),
                             static_cast<int64_t>(axis));
     };

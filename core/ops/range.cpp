@@ -107,7 +107,7 @@ BoundResult bound_by_option(BoundContext& ctx, int64_t most) {
   count = build.newest("Where", {none, build.integer(most + 1), count});
   count = build.make1("CheckSize", {count}, {{"most", most}, {"option", int64_t{1}}}, "poprt");
   if (count->producer()) count->producer()->name = ctx.node.output()->name();
-  ir::Value* numbers = build.newest("Mul", {cast(build.places(most), type), delta});
+  ir::Value* numbers = build.newest("Mul", {cast(build.indices(most), type), delta});
   return {.size = count, .axis = 0, .whole = build.newest("Add", {numbers, start})};
 }
 
@@ -154,7 +154,7 @@ BoundResult bound(BoundContext& ctx) {
       count = ctx.build.newest("Div", {ctx.build.newest("Add", {count, ctx.build.integer(d - 1)}),
                                        ctx.build.integer(d)});
   }
-  ir::Value* numbers = cast(ctx.build.places(bound), type);
+  ir::Value* numbers = cast(ctx.build.indices(bound), type);
   if (delta != 1) numbers = ctx.build.newest("Mul", {numbers, step});
   if (in[0].actual || number(start) != 0) numbers = ctx.build.newest("Add", {numbers, start});
   // A limit that may be below the start cannot be used as a size.

@@ -192,7 +192,7 @@ ir::Value* reversed(ResolveContext& ctx, ir::Value* y, ir::Value* size) {
   const int64_t length = y->shape()[0];
   ir::Value* const last =
       size ? ctx.build.size_of("Sub", size, ctx.build.integer(1)) : ctx.build.integer(length - 1);
-  ir::Value* place = ctx.build.newest("Sub", {last, ctx.build.places(length)});
+  ir::Value* place = ctx.build.newest("Sub", {last, ctx.build.indices(length)});
   if (size) place = ctx.build.newest("Max", {place, ctx.build.integer(0)});
   return ctx.build.make1("Gather", {y, place}, {{"axis", int64_t{0}}});
 }

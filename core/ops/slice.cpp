@@ -186,7 +186,7 @@ BoundResult slice_axis(BoundContext& ctx, const Item& x, const Extent& start, co
     return {.size = all ? x.size : count, .axis = x.axis, .whole = all ? x.value : part};
   }
   ir::Value* index = ctx.build.newest(
-      "Add", {ctx.build.newest("Mul", {ctx.build.places(bound), ctx.build.integer(step)}), first});
+      "Add", {ctx.build.newest("Mul", {ctx.build.indices(bound), ctx.build.integer(step)}), first});
   index = ctx.build.newest(
       "Max", {ctx.build.newest("Min", {index, ctx.build.integer(room - 1)}), ctx.build.integer(0)});
   return {.size = count, .axis = x.axis, .whole = ctx.gathered(x, index)};

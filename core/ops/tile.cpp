@@ -103,7 +103,7 @@ BoundResult bound(BoundContext& ctx) {
   const int64_t bound = checked_mul(shape[at], std::max<int64_t>(times.most, 0));
   if (bound <= shape[at]) return {.size = size, .axis = at, .whole = ctx.with_bound(y, bound)};
   ir::Value* place = ctx.build.newest(
-      "Mod", {ctx.build.places(bound), ctx.build.newest("Max", {length, ctx.build.integer(1)})});
+      "Mod", {ctx.build.indices(bound), ctx.build.newest("Max", {length, ctx.build.integer(1)})});
   return {.size = size, .axis = at, .whole = ctx.gathered(y, place)};
 }
 

@@ -118,7 +118,7 @@ BoundResult bound(BoundContext& ctx) {
       ir::Value* first = ctx.build.slice_at(made->output(2), ctx.build.integer(0), 0);
       ir::Value* copies = ctx.build.newest("Sub", {ctx.build.integer(room), x.size});
       ir::Value* is_first =
-          ctx.build.newest("Equal", {ctx.build.places(made->output(3)->shape()[0]), first});
+          ctx.build.newest("Equal", {ctx.build.indices(made->output(3)->shape()[0]), first});
       item.value = ctx.build.newest(
           "Sub", {item.value, ctx.build.newest("Where", {is_first, copies, ctx.build.integer(0)})});
     }

@@ -481,7 +481,7 @@ Linked link_buckets(std::span<const Variant> variants) {
   return Linker(variants, true).run(kBucketIndex);
 }
 
-Linked link_united(std::span<const Variant> variants) {
+Linked link_parts(std::span<const Variant> variants) {
   return Linker(variants, true, true).run(kBucketIndex);
 }
 

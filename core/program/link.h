@@ -74,6 +74,6 @@ Linked link_buckets(std::span<const Variant> variants);
 
 // Links programs that use the same memory, such as an encoder and a decoder. They share anchors
 // with the same name, and a variant need not have all anchors. Otherwise as link_buckets().
-Linked link_united(std::span<const Variant> variants);
+Linked link_parts(std::span<const Variant> variants);
 
 }  // namespace poprt::program

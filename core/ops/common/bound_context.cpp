@@ -295,7 +295,7 @@ Value* BoundContext::filled(const Item& item, Value* filling) {
   Shape along(item.value->shape().size(), 1);
   along[item.axis] = item.value->shape()[item.axis];
   Value* real =
-      build.newest("Less", {build.reshape(build.places(along[item.axis]), along), item.size});
+      build.newest("Less", {build.reshape(build.indices(along[item.axis]), along), item.size});
   return build.newest("Where", {real, item.value, filling});
 }
 
@@ -318,7 +318,7 @@ Value* BoundContext::with_bound(const Item& x, int64_t bound) {
 }
 
 Value* BoundContext::from_front(const Item& at, Value* size) {
-  Value* place = build.places(at.value->shape()[at.axis]);
+  Value* place = build.indices(at.value->shape()[at.axis]);
   return gathered(
       at, build.newest("Where", {build.newest("Less", {place, size}), place, build.integer(0)}));
 }
@@ -360,7 +360,7 @@ Item BoundContext::compacted(const Item& x) {
   out.sized(x.size, 0);
   if (rows == 0) out.size = build.integer(0);
   if (outer == 1 || rows == 0) return out;
-  Value *place = build.places(rows), *n = build.newest("Max", {x.size, build.integer(1)});
+  Value *place = build.indices(rows), *n = build.newest("Max", {x.size, build.integer(1)});
   Value* row = build.newest(
       "Add", {build.newest("Mul", {build.newest("Div", {place, n}), build.integer(bound)}),
               build.newest("Mod", {place, n})});
@@ -387,7 +387,7 @@ AxisSize BoundContext::broadcast_size(std::span<const AxisSize> all) {
 Value* BoundContext::broadcast_to(const Item& x, const AxisSize& common) {
   const int64_t room = x.value->shape()[x.axis];
   if (same_size(x.size, common.size) || room == 0) return with_bound(x, common.bound);
-  Value* place = build.newest("Min", {build.places(common.bound), build.integer(room - 1)});
+  Value* place = build.newest("Min", {build.indices(common.bound), build.integer(room - 1)});
   return gathered(x, build.newest("Where", {build.newest("Equal", {x.size, build.integer(1)}),
                                             build.integer(0), place}));
 }

@@ -305,7 +305,7 @@ BoundResult bound_reshape(BoundContext& ctx, const Item& x, std::vector<Extent> 
   if (before == 1 || shape[k] == 0)
     return {.size = size, .axis = k, .whole = ctx.build.reshape(flat.value, shape)};
   // Row (o, j) of the result is row o * size + j of the real part.
-  ir::Value* places_of_rows = ctx.build.places(before * shape[k]);
+  ir::Value* places_of_rows = ctx.build.indices(before * shape[k]);
   ir::Value* row = ctx.build.newest(
       "Add",
       {ctx.build.newest(

@@ -178,8 +178,8 @@ std::vector<Value*> FoldingBuilder::finish(Node* n) {
   return results;
 }
 
-Value* FoldingBuilder::places(int64_t count) {
-  Value*& made = places_[count];
+Value* FoldingBuilder::indices(int64_t count) {
+  Value*& made = indices_[count];
   if (made) return made;
   Tensor t = Tensor::zeros(DType::s64, {count});
   int64_t next = 0;

@@ -111,7 +111,7 @@ class FoldingBuilder {
   }
   ir::Value* integer(int64_t v) { return constant(Tensor::scalar(v)); }
   // s64 [count]: 0, 1 ... count - 1.
-  ir::Value* places(int64_t count);
+  ir::Value* indices(int64_t count);
   ir::Value* reshape(ir::Value* v, Shape shape);
   ir::Value* slice_at(ir::Value* v, ir::Value* index, int64_t axis) {
     return make1("Gather", {v, index}, {{"axis", axis}});
@@ -131,7 +131,7 @@ class FoldingBuilder {
   const int64_t limit_;
   uint64_t folded_ = 0;
   int depth_ = 0;
-  std::unordered_map<int64_t, ir::Value*> places_;  // by count
+  std::unordered_map<int64_t, ir::Value*> indices_;  // by count
   // The nodes that find_or_make() added, by graph.
   std::unordered_map<const ir::Graph*, std::unordered_map<std::string, ir::Value*>> shared_nodes_;
 };

@@ -112,7 +112,7 @@ struct RequestPlaces {
 struct PackRunner::State : std::enable_shared_from_this<State> {
   State(std::shared_ptr<const Model> model, PackRunnerConfig given);
 
-  struct Item {
+  struct PackedRequest {
     Request* request;
     PackLayout::Place place;
   };
@@ -120,7 +120,7 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
     std::vector<TensorMemory> inputs, outputs;
     std::vector<InputBinding> input_bindings;
     std::vector<OutputBinding> output_bindings;
-    std::vector<Item> items;
+    std::vector<PackedRequest> items;
     std::shared_ptr<State> state;  // set while it is on the device
   };
 
@@ -178,7 +178,7 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
   Waiter finish_waiter;
   std::atomic<std::thread::id> thread_id{};
 
-  std::vector<Item> open;  // used by the thread
+  std::vector<PackedRequest> open;  // used by the thread
   Request* next = nullptr;
 
   std::vector<std::unique_ptr<Pack>> packs;
@@ -628,7 +628,7 @@ void PackRunner::State::serve() noexcept {
   }
   // Waiting requests fail.
   const Failure& failure = stopped_failure();
-  for (const Item& item : open)
+  for (const PackedRequest& item : open)
     item.request->claim() ? finish(*item.request, ErrorCode::cancelled, failure)
                           : queue->drop(item.request);
   open.clear();
@@ -658,7 +658,7 @@ void PackRunner::State::send() noexcept {
     free_count++;
   };
   pack->items.clear();
-  for (const Item& item : open) {
+  for (const PackedRequest& item : open) {
     if (item.request->claim()) {
       pack->items.push_back(item);
       continue;
@@ -671,7 +671,7 @@ void PackRunner::State::send() noexcept {
   // If items must not continue in another row, the others might not fit any more: first fit may
   // need more rows for fewer items.
   if (lengths_input != SIZE_MAX && !config.disable_data_across_rows) {
-    for (Item& item : pack->items)
+    for (PackedRequest& item : pack->items)
       if (const auto place = layout.place(item.request->rows)) item.place = *place;
     layout.clear();
   }
@@ -688,11 +688,11 @@ void PackRunner::State::send() noexcept {
     runner->execute_async(pack->input_bindings, pack->output_bindings, callback);
   } catch (const Error& e) {
     const auto failure = std::make_shared<const Error>(e);
-    for (const Item& item : pack->items) finish(*item.request, e.code(), failure);
+    for (const PackedRequest& item : pack->items) finish(*item.request, e.code(), failure);
     put_back();
   } catch (const std::exception& e) {
     const auto failure = std::make_shared<const Error>(ErrorCode::resource_exhausted, e.what());
-    for (const Item& item : pack->items) finish(*item.request, failure->code(), failure);
+    for (const PackedRequest& item : pack->items) finish(*item.request, failure->code(), failure);
     put_back();
   }
 }
@@ -700,7 +700,7 @@ void PackRunner::State::send() noexcept {
 void PackRunner::State::fill(Pack& pack) {
   const auto& anchors = runner->model().inputs();
   uint64_t used = 0;
-  for (const Item& item : pack.items) used += item.request->rows;
+  for (const PackedRequest& item : pack.items) used += item.request->rows;
   Counters::add(counters.steps);
   Counters::add(counters.rows, used);
   Counters::add(counters.padded_rows, layout.places() - used);
@@ -754,7 +754,7 @@ void PackRunner::State::done(Pack& pack, const Request& inner) noexcept {
         std::memcpy(request->outputs[i], from + place.offset * unit, request->rows * unit);
     }
   }
-  for (const Item& item : pack.items) finish(*item.request, code, failure);
+  for (const PackedRequest& item : pack.items) finish(*item.request, code, failure);
   {
     const std::lock_guard lock(free_mutex);
     free.push_back(&pack);

@@ -153,7 +153,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
 
   void load(Step& step) noexcept;
   // An error that makes a step fail before it begins, or null.
-  Failure begin_step(const Step& step) noexcept;
+  Failure failure_before_start(const Step& step) noexcept;
   void count_step(const Step& step) noexcept;
   void compute(Step& step) noexcept;
   void store(Step& step) noexcept;

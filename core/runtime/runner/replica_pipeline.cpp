@@ -46,7 +46,7 @@ void Replica::admit(Step& step) noexcept {
   step.chunks = (step.rows + p.chunk_rows - 1) / p.chunk_rows;
   step.first_chunk = pipeline_[0].finished.load(std::memory_order_relaxed);
   if (needs_reset_) wait_for_stages();
-  step.failure = begin_step(step);
+  step.failure = failure_before_start(step);
   step.failed.store(step.failure != nullptr, std::memory_order_relaxed);
   under_way_.fetch_add(1, std::memory_order_relaxed);
 }

@@ -209,7 +209,7 @@ Failure Replica::run_apart(Step& step, uint64_t chunk, Failure failure) noexcept
   return nullptr;
 }
 
-Failure Replica::begin_step(const Step& step) noexcept {
+Failure Replica::failure_before_start(const Step& step) noexcept {
   if (step.failure) return step.failure;
   if (!step.segments.empty() &&
       step.segments.front().request->sequence <= fail_until_.load(std::memory_order_acquire))
@@ -232,7 +232,7 @@ void Replica::compute(Step& step) noexcept {
   {
     const std::lock_guard lock(device_mutex_);
     step.compute_begin = stamp();
-    step.failure = begin_step(step);
+    step.failure = failure_before_start(step);
     const uint64_t chunks = (step.rows + p.chunk_rows - 1) / p.chunk_rows;
     for (uint64_t c = 0; c < chunks && !step.failure; c++) {
       step.failure = run_chunk(c, step.inputs.data() + c * p.inputs.size(),

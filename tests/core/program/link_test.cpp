@@ -349,7 +349,7 @@ TEST(Link, UnitedVariantsNeedNotHaveAllInputsWithData) {
   for (const bool first : {false, true}) {
     std::vector<Variant> variants = {encoder.variant(), decoder.variant()};
     if (first) std::swap(variants[0], variants[1]);
-    const Linked linked = link_united(variants);
+    const Linked linked = link_parts(variants);
     const auto table = std::ranges::find(linked.program.inputs, "table", &Anchor::name);
     ASSERT_NE(table, linked.program.inputs.end());
     ASSERT_NE(table->data, kNoData);
@@ -360,7 +360,7 @@ TEST(Link, UnitedVariantsNeedNotHaveAllInputsWithData) {
   for (const auto& variants : {std::vector{without.variant(), decoder.variant()},
                                std::vector{decoder.variant(), without.variant()}})
     EXPECT_NE(error_text([&] {
-                link_united(variants);
+                link_parts(variants);
               }).find("weights 'table' differ from shape to shape"),
               std::string::npos);
 }
