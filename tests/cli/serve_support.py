@@ -8,10 +8,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
+import unittest
 
-from support import BIN
+from support import BIN, DIGITS, ROOT
 
 SERVE = os.path.join(BIN, "poprt_serve")
+MODELS = os.path.join(ROOT, "tests", "bindings", "data")
 
 
 def compiled(onnx, path, *options):
@@ -95,3 +98,41 @@ def onnx_model(nodes, inputs, outputs):
     graph += field(2, "g")
     graph += b"".join(field(11, tensor(*i)) for i in inputs.items()) + b"".join(field(12, tensor(*o)) for o in outputs.items())
     return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 17))
+
+
+@unittest.skipUnless(os.path.exists(SERVE), "poprt_serve is not built")
+class ServeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.repository = os.path.join(cls.folder, "models")
+        compiled(DIGITS, os.path.join(cls.repository, "digits.popef"), "--input_shape", "image=8,1,8,8")
+        compiled(DIGITS, os.path.join(cls.repository, "buckets", "1", "model.popef"), "--input_shape",
+                 "image=1,1,8,8/4,1,8,8/20,1,8,8")
+        compiled(os.path.join(MODELS, "half.onnx"), os.path.join(cls.repository, "half.popef"), "--input_shape", "x=2,4")
+        with open(os.path.join(cls.repository, "buckets", "1", "name_map.json"), "w", encoding="utf-8") as file:
+            json.dump({"image": "image", "scores": "output/0"}, file)
+
+    @contextlib.contextmanager
+    def given_up(self):
+        """A server: its ports. In the block, five requests of one row wait, and four of them are given up. A batch has eight rows."""
+        with serving(self.repository, "--batch_wait_ms", "600000") as (port, grpc_port, _):
+            def metric(name):
+                return int(re.search(rf"poprt_{name}{{model=.digits.}} (\d+)", curl(port, "/metrics")[2].decode()).group(1))
+            def wait_for(name, count):
+                end = time.monotonic() + 60
+                while metric(name) != count:
+                    self.assertLess(time.monotonic(), end, name)
+                    time.sleep(0.01)
+            yield port, grpc_port, lambda: self.wait_for_requests(port, 5)
+            wait_for("requests_failed_total", 4)
+            self.assertEqual(call(port, "/v2/models/digits/infer", image_request(7))[0], 200)
+            wait_for("requests_succeeded_total", 2)
+            self.assertEqual(metric("batches_total"), 1)
+
+    def wait_for_requests(self, port, count):
+        end = time.monotonic() + 60
+        while f"poprt_requests_in_flight {count}\n" not in curl(port, "/metrics")[2].decode():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
