@@ -26,7 +26,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 MARKS = 4096  # kMutantLimit of mutant.h
 TESTS = r"^(base|codecs|compiler|device|generate|ipu|ir|kernels|onnx|ops|opsets|passes|plugins|popef|program|runtime|" \
         r"capi|conformance|hostile|cli|inspector|lint\.(operators|opsets|passes|options))\b"
-PROGRAMS = re.compile(r"^(test_\w+|capi_\w+_test|capi_data|poprt_tool|popef_dump|poprt_exec|poprt_compiler_library|"
+PROGRAMS = re.compile(r"^(test_\w+|capi_\w+_test|capi_data|poprt_tool|popef_dump|poprt_exec|poprt_serve|poprt_compiler_library|"
                       r"poprt_images_library): phony$", re.M)
 SKIPPED_PROGRAMS = {"test_inspector_views"}  # no mutated folder needs it
 OF_FOLDER = {"capi": "capi", "cli": "cli", "inspector/model": "inspector"}
