@@ -43,6 +43,7 @@ class Language:
         self.tree = os.path.join(self.work, "tree")
         shutil.copytree(os.path.join(ROOT, *folder), os.path.join(self.tree, *folder))
         self.environment = {**os.environ, "LC_ALL": "C.UTF-8", "LD_LIBRARY_PATH": os.path.join(self.out, "lib"),
+                            "POPRT_BIN": os.path.join(self.out, "bin"),
                             "TMPDIR": os.path.join(self.work, "tmp"), "POPRT_TELEMETRY_DIR": os.path.join(self.work, "telemetry"), "PYTHONDONTWRITEBYTECODE": "1"}
         os.makedirs(self.environment["TMPDIR"])
         self.prepare()
