@@ -669,9 +669,12 @@ TEST(Generator, AStepFollowsAPieceOfUpToFourPrompts) {
   options.sampling.ignore_stop = true;
   options.sampling.max_new_tokens = 1;
   const std::vector<int64_t> prompt = {5, 9, 2, 11, 30, 7, 8, 1};
-  std::promise<void> submitted;
-  const auto first =
-      generator.submit(prompt, options, [all = submitted.get_future().share()] { all.wait(); });
+  std::promise<void> waits, submitted;
+  const auto first = generator.submit(prompt, options, [&] {
+    waits.set_value();
+    submitted.get_future().wait();
+  });
+  waits.get_future().wait();
   options.sampling.max_new_tokens = 2;
   std::vector<std::shared_ptr<Sequence>> sequences;
   for (int i = 0; i < 6; i++) sequences.push_back(generator.submit(prompt, options));
