@@ -108,7 +108,7 @@ uint8_t float_to_quarter(DType dtype, float value, bool saturate) {
     const double step = static_cast<double>(magnitude_of(f, lo)) - magnitude_of(f, lo - 1);
     const double over = static_cast<double>(a) - magnitude_of(f, lo);
     const bool overflows = over > step / 2 || (over == step / 2 && (lo & 1));
-    if ((overflows || std::isinf(a)) && !saturate && has_nan)
+    if (overflows && !saturate && has_nan)
       return f.has_infinity ? static_cast<uint8_t>(sign | (f.max_code + 1u)) : nan;
   }
   if (code == 0 && f.nan_is_minus_zero) return 0;

@@ -156,6 +156,10 @@ TEST_F(OnDemand, AnOnnxFileWithOpenSizesRunsAnyShape) {
     EXPECT_EQ(run(runner.get(), shape, values), run(fixed.get(), shape, values));
   }
   EXPECT_EQ(counted(runner.get(), "compiled"), 3);
+  std::string text = statistics(runner.get());
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
+  for (const char* sizes : {R"({"x:0":3,"x:1":4})", R"({"x:0":4,"x:1":3})"})
+    EXPECT_NE(text.find(sizes), std::string::npos) << text;
   // Memory without a shape is ambiguous.
   std::vector<float> values(12), y(9);
   const poprt_input in{"x", 0, values.data(), 48};

@@ -162,6 +162,21 @@ TEST(ChipRounding, StochasticQuartersAreUnbiased) {
   }
 }
 
+// The published outputs of SplitMix64 for seed 0 begin with e220a8397b1dcdaf, 6e789e6aa1b965f4 and
+// 06c45d188009454f. A number is rounded up if its fraction is more than the upper half of the bits.
+TEST(ChipRounding, DrawsAreThoseOfSplitMix64) {
+  const double draws[] = {0xe220a839 * 0x1p-32, 0x6e789e6a * 0x1p-32, 0x06c45d18 * 0x1p-32};
+  for (const bool above : {false, true}) {
+    ChipRounding rounding(false, 0);
+    for (const double draw : draws) {
+      const double fraction = (std::floor(draw * 8192) + (above ? 1 : 0)) / 8192;
+      EXPECT_EQ(rounding.half(static_cast<float>(1 + fraction * 0x1p-10)),
+                above ? 1 + 0x1p-10f : 1.0f)
+          << draw;
+    }
+  }
+}
+
 TEST(ChipRounding, SeedsDecideTheSequence) {
   const auto drawn = [](uint64_t seed) {
     ChipRounding rounding(false, seed);

@@ -149,6 +149,18 @@ TEST_F(External, GivesDescriptorsBack) {
   EXPECT_EQ(open_files(), before);
 }
 
+TEST_F(External, UnmapsAFileThatNoTensorUses) {
+  const auto maps = [] {
+    std::ifstream file("/proc/self/maps");
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    return text.find("/model/sub/w.bin") != std::string::npos;
+  };
+  auto graph = load({{"location", "sub/w.bin"}, {"offset", "64"}});
+  EXPECT_TRUE(maps());
+  graph.reset();
+  EXPECT_FALSE(maps());
+}
+
 // A process that closed its standard input gets descriptor 0 for the next file.
 TEST_F(External, ADescriptorMayBeZero) {
   EXPECT_EXIT(

@@ -155,6 +155,12 @@ TEST(Expansion, EvaluationRunsThePieces) {
   const std::vector<double> want = {-2, 1, 1.5, -0.5};
   const std::vector<double> got = y[0].to_doubles();
   for (size_t i = 0; i < 4; i++) EXPECT_NEAR(got[i], want[i], 1e-6);
+  // The pivot of the first column is the next row.
+  const auto exchange = test::run_node({.op = "Inverse",
+                                        .inputs = {floats({2, 2}, {0, 1, 1, 0})},
+                                        .runtime = {0},
+                                        .domain = "com.microsoft"});
+  EXPECT_EQ(exchange[0].to_doubles(), (std::vector<double>{0, 1, 1, 0}));
   const auto z = test::run_node({.op = "Binarizer",
                                  .attributes = {{"threshold", 2.5f}},
                                  .inputs = {x},

@@ -52,6 +52,9 @@ TEST_F(OverlayTest, ReadsCsvWithAndWithoutAHeader) {
   EXPECT_EQ(at(o, "/Add"), 1000);
   EXPECT_EQ(at(o, "/block/Sigmoid"), 2);
   EXPECT_EQ(at(read_overlay(folder.write("w.csv", "/Add,-4"), graph), "/Add"), -4);
+  EXPECT_EQ(read_overlay(folder.write("q.csv", "/Add,1\n\",2"), graph).unknown,
+            std::vector<std::string>{"\""})
+      << "one quotation mark is a name";
 }
 
 TEST_F(OverlayTest, BadFilesReportTheExpectedFormatAndPlace) {
