@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import importlib
+import json
 import os
 import struct
 import subprocess
@@ -128,6 +129,27 @@ class Grpc(ServeTest):
             infer = channel.unary_unary("/inference.GRPCInferenceService/ModelInfer", self.pb.ModelInferRequest.SerializeToString,
                                         self.pb.ModelInferResponse.FromString)
             self.assertEqual(infer(self.infer(1), timeout=60).outputs[0].name, "scores")
+
+    def test_the_access_log_has_the_calls_and_the_sizes_of_inferences(self):
+        log = os.path.join(self.folder, "grpc_log")
+        with serving(self.repository, "--access_log", log) as (_, port, _), grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            infer = channel.unary_unary("/inference.GRPCInferenceService/ModelInfer", self.pb.ModelInferRequest.SerializeToString,
+                                        self.pb.ModelInferResponse.FromString)
+            metadata = channel.unary_unary("/inference.GRPCInferenceService/ModelMetadata",
+                                           self.pb.ModelMetadataRequest.SerializeToString, self.pb.ModelMetadataResponse.FromString)
+            request = self.infer(3)
+            answer = infer(request, timeout=60)
+            metadata(self.pb.ModelMetadataRequest(name="digits"), timeout=60)
+            request.inputs[0].name = "picture"
+            with self.assertRaises(grpc.RpcError):
+                infer(request, timeout=60)
+        with open(log, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        request.inputs[0].name = "image"
+        self.assertEqual([(line["protocol"], line["request"], line["status"], line["bytes_in"], line["bytes_out"]) for line in lines],
+                         [("grpc", "ModelInfer digits", 0, request.ByteSize(), answer.ByteSize()),
+                          ("grpc", "ModelMetadata", 0, 0, 0),
+                          ("grpc", "ModelInfer digits", grpc.StatusCode.INVALID_ARGUMENT.value[0], request.ByteSize() + 2, 0)])
 
     def test_load_and_unload(self):
         unload = self.pb.RepositoryModelUnloadRequest(model_name="half")
