@@ -2,7 +2,8 @@
  *
  * Memory of inputs and outputs belongs to the caller and is used in place. It must stay valid and
  * unchanged until the call returns or the request is done. Any alignment works; 64 bytes is
- * fastest. Inputs and outputs must not overlap.
+ * fastest. A request whose output is in the memory of an input or of another output is refused
+ * (invalid_argument).
  *
  * Example:
  *     static void run_twice(const poprt_executable* model, const float* image, float* scores) {

@@ -11,6 +11,7 @@
 #include "base/fork_mutex.h"
 #include "base/half.h"
 #include "program/link.h"
+#include "runtime/runner/memory_overlaps.h"
 #include "runtime/session/anchor_lookup.h"
 #include "runtime/session/tensor_check.h"
 
@@ -546,6 +547,19 @@ std::unique_ptr<BucketRunner::Staging> BucketRunner::prepare(
   s->callback = {};
   prepare_inputs(inputs, sizes, *s);
   prepare_outputs(outputs, sizes, *s);
+  refuse_overlaps(
+      inputs.size(),
+      [&](size_t i) {
+        const InputBinding& b = inputs[i];
+        return RequestMemory{b.name.data() ? b.name : inputs_[b.index].anchor.name, b.data,
+                             b.bytes};
+      },
+      outputs.size(),
+      [&](size_t i) {
+        const OutputBinding& b = outputs[i];
+        return RequestMemory{b.name.data() ? b.name : runner_.model().outputs()[b.index].name,
+                             b.data, b.bytes};
+      });
   s->shared = shared_;
   return s;
 }

@@ -155,6 +155,7 @@ void ModelRunner::execute(const void* const* inputs, void* const* outputs) {
   };
   check(inputs, p.inputs, p.model->inputs(), true);
   check(outputs, p.outputs, p.model->outputs(), false);
+  p.check_overlaps(inputs, outputs, p.chunk_rows * p.replicas);
   Replica& replica = state_->choose_idle(state_->next_turn());
   if (!replica.pipelined()) return replica.execute(inputs, outputs, p.chunk_rows * p.replicas);
   // Other threads run the stages.

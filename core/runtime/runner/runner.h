@@ -58,8 +58,8 @@ using InputDesc = DataDesc;
 using OutputDesc = DataDesc;
 
 // Memory belongs to the caller and must be valid until the call returns or the request is done.
-// Inputs and outputs must not overlap. Any thread may call the functions, unless a class states
-// otherwise or RunnerConfig::thread_safe is false.
+// An output in the memory of an input or of another output is an invalid_argument. Any thread may
+// call the functions, unless a class states otherwise or RunnerConfig::thread_safe is false.
 class BaseRunner {
  public:
   virtual ~BaseRunner() = default;

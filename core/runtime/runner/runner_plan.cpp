@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "program/batch_rows.h"
+#include "program/link.h"
+#include "runtime/runner/memory_overlaps.h"
 #include "runtime/session/anchor_lookup.h"
 #include "runtime/session/variants.h"
 
@@ -178,6 +180,8 @@ RunnerPlan::RunnerPlan(std::shared_ptr<const Model> m, RunnerConfig c)
   dynamic = config.batching_dim != kNoBatchingDim;
   replicas = model->replication_factor;
   tracing = config.flush_on_waiting_outputs;
+  several_shapes = std::ranges::any_of(
+      model->inputs(), [](const Anchor& a) { return a.name == program::kBucketIndex; });
   fix_inputs();
   divide_in_rows();
   plan_steps();
@@ -331,7 +335,23 @@ uint64_t RunnerPlan::resolve(std::span<const InputBinding> in, std::span<const O
                rows_from);
   bind_anchors(*this, out, std::span(model->outputs()), outputs, false, output_pointers, rows,
                rows_from);
-  return rows ? rows : dynamic ? chunk_rows : replicas;
+  if (rows == 0) rows = dynamic ? chunk_rows : replicas;
+  check_overlaps(input_pointers, output_pointers, rows);
+  return rows;
+}
+
+void RunnerPlan::check_overlaps(const void* const* input_pointers, void* const* output_pointers,
+                                uint64_t rows) const {
+  if (several_shapes) return;
+  const auto memory = [&](const auto& anchors, const auto& sizes, const auto* pointers, size_t i) {
+    const AnchorRows& a = sizes[i];
+    const void* const data = pointers ? pointers[i] : nullptr;
+    return RequestMemory{anchors[i].name, data, data ? a.outer * a.row_bytes * rows : 0};
+  };
+  refuse_overlaps(
+      inputs.size(), [&](size_t i) { return memory(model->inputs(), inputs, input_pointers, i); },
+      outputs.size(),
+      [&](size_t i) { return memory(model->outputs(), outputs, output_pointers, i); });
 }
 
 uint64_t RunnerPlan::rows_of_inputs(std::span<const InputBinding> in) const {

@@ -119,6 +119,12 @@ class RunnerPlan {
   uint64_t resolve(std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs,
                    const void** input_pointers, void** output_pointers) const;
 
+  // The part of resolve() that throws if an output is in the memory of an input or of another
+  // output. With several shapes, it does nothing: the memory of an anchor may be smaller than the
+  // anchor, and BucketRunner, which knows the sizes, has checked it.
+  void check_overlaps(const void* const* input_pointers, void* const* output_pointers,
+                      uint64_t rows) const;
+
   // The part of resolve() for inputs.
   uint64_t rows_of_inputs(std::span<const InputBinding> inputs) const;
   // The shape of output `i` of a request with this number of rows.
@@ -142,7 +148,8 @@ class RunnerPlan {
   std::vector<const std::byte*> padding;    // of flush_by_name, by input, or null
   std::vector<std::byte*> padding_results;  // by output
   bool dynamic = false;
-  bool flat = true;  // whether AnchorRows::outer is 1 for every anchor
+  bool several_shapes = false;  // the plan of a BucketRunner's model
+  bool flat = true;             // whether AnchorRows::outer is 1 for every anchor
   uint64_t chunk_rows = 1;
   uint64_t replicas = 1;  // compiled in
   uint64_t step_chunks = 1, step_rows = 1;

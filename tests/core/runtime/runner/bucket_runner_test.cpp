@@ -461,6 +461,19 @@ TEST(BucketRunner, CountsOnlyRequestsThatTheQueueAccepts) {
   EXPECT_EQ(s.room, accepted * (16 + 3));
 }
 
+TEST(BucketRunner, RefusesOutputsInTheMemoryOfOthers) {
+  BucketRunner runner(model());
+  for (const int64_t length : {3, 8}) {
+    Request r(2, length);
+    r.out[0].data = r.x.data() + 1;
+    EXPECT_EQ(message_of([&] { runner.execute(r.in, r.out); }),
+              "output 'y' and input 'x' are in the same memory: give the output memory of its own");
+    r.out[0].data = r.out[2].data;
+    EXPECT_EQ(message_of([&] { runner.execute_async(r.in, r.out); }),
+              "outputs 'y' and 'f' are in the same memory: give each of them its own");
+  }
+}
+
 TEST(BucketRunner, CancelledRequestsDoNotWriteTheirMemory) {
   BucketRunner runner(model());
   std::vector<std::unique_ptr<Request>> requests;

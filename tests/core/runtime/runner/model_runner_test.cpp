@@ -122,6 +122,38 @@ TEST(ModelRunner, ErrorsDescribeInvalidRequests) {
                  "the runner was made without profiling");
 }
 
+TEST(ModelRunner, RefusesOutputsInTheMemoryOfOthers) {
+  for (const bool checked : {true, false}) {
+    RunnerConfig config;
+    config.validate_io_params = checked;
+    RunnerFixture f(16, config);
+    RunnerClient k(f.n);
+    const auto run = [&](float* y, float* c) {
+      return [&f, &k, y, c] {
+        f.runner
+            ->execute_async(k.in,
+                            std::vector<OutputBinding>{{"y", 0, y, f.n * 4}, {"c", 0, c, f.n * 4}})
+            ->wait();
+      };
+    };
+    std::vector<float> room(2 * f.n);
+    expect_message(
+        run(k.x.data(), k.c.data()), ErrorCode::invalid_argument,
+        "output 'y' and input 'x' are in the same memory: give the output memory of its own");
+    expect_message(
+        run(k.y.data(), k.x.data() + f.n - 1), ErrorCode::invalid_argument,
+        "output 'c' and input 'x' are in the same memory: give the output memory of its own");
+    expect_message(run(room.data(), room.data() + f.n - 1), ErrorCode::invalid_argument,
+                   "outputs 'y' and 'c' are in the same memory: give each of them its own");
+    EXPECT_NO_THROW(run(room.data(), room.data() + f.n)()) << "neighbours";
+    const void* inputs[] = {k.x.data()};
+    void* outputs[] = {k.y.data(), k.x.data()};
+    expect_message(
+        [&] { f.runner->execute(inputs, outputs); }, ErrorCode::invalid_argument,
+        "output 'c' and input 'x' are in the same memory: give the output memory of its own");
+  }
+}
+
 TEST(ModelRunner, AnchorsWithoutBytesNeedNoPointer) {
   RunnerFixture f(0);
   const InputBinding in[] = {{"x", 0, nullptr, 0}};

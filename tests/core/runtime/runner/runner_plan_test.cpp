@@ -472,7 +472,9 @@ class RunnerPlans : public ::testing::Test {
   // Returns the rows that the plan finds in a request, or its message. All anchors have `n` rows,
   // and anchor `odd` has `more` additional bytes.
   static std::string resolved_text(const RunnerPlan& p, uint64_t n, size_t odd, int64_t more) {
-    static std::byte memory[1];
+    const auto memory = [&](size_t i) {  // is neither read nor written
+      return reinterpret_cast<void*>((i + 1) << 40);
+    };
     const auto& in = p.model->inputs();
     const auto& out = p.model->outputs();
     const auto bytes = [&](const AnchorRows& r, size_t i) {
@@ -482,9 +484,10 @@ class RunnerPlans : public ::testing::Test {
     std::vector<InputBinding> inputs;
     std::vector<OutputBinding> outputs;
     for (size_t i = 0; i < in.size(); i++)
-      if (!p.fixed[i]) inputs.push_back({in[i].name, 0, memory, bytes(p.inputs[i], i)});
+      if (!p.fixed[i]) inputs.push_back({in[i].name, 0, memory(i), bytes(p.inputs[i], i)});
     for (size_t i = 0; i < out.size(); i++)
-      outputs.push_back({out[i].name, 0, memory, bytes(p.outputs[i], in.size() + i)});
+      outputs.push_back(
+          {out[i].name, 0, memory(in.size() + i), bytes(p.outputs[i], in.size() + i)});
     std::vector<const void*> from(in.size());
     std::vector<void*> to(out.size());
     try {
