@@ -12,15 +12,33 @@ using static Scenarios;
 [TestFixture]
 public sealed class CompileTest
 {
+    // affine.onnx has two nodes, and each pass begins with the nodes that the pass before has left.
+    private static void CheckReports(List<PassReport> reports)
+    {
+        Assert.That(reports, Is.Not.Empty);
+        Assert.That(reports[0].NodesBefore, Is.EqualTo(2));
+        long nodes = 2;
+        foreach (PassReport report in reports)
+        {
+            Assert.That(report.Pass, Is.Not.Empty);
+            Assert.That(report.Milliseconds, Is.InRange(0, 60000));
+            Assert.That(report.NodesBefore == nodes || report.NodesBefore == 2, report.Pass);
+            if (report.Rewrites == 0) Assert.That(report.NodesAfter, Is.EqualTo(report.NodesBefore), report.Pass);
+            nodes = report.NodesAfter;
+        }
+        Assert.That(reports.Any(r => r.Rewrites > 0));
+        Assert.That(reports.Any(r => r.NodesAfter != r.NodesBefore));
+    }
+
     [Test]
     public void Scenario01Compile()
     {
         var progress = new List<double>();
-        var passes = new List<string>();
+        var passes = new List<PassReport>();
         var options = new CompilerOptions();
         options.InputShapes["x"] = new long[] { 2, 4 };
         options.Progress = (done, what) => progress.Add(done);
-        options.AfterPass = report => passes.Add(report.Pass);
+        options.AfterPass = passes.Add;
         string file = Path.Combine(folder, "affine.popef");
         byte[] bytes;
         using (var compiler = new Compiler(options))
@@ -34,7 +52,7 @@ public sealed class CompileTest
         }
         using (Executable opened = Executable.Open(file)) CheckAffine(opened);
         using (Executable opened = Executable.Open(bytes)) CheckAffine(opened);
-        Assert.That(passes, Is.Not.Empty);
+        CheckReports(passes);
         var first = progress.Take(progress.IndexOf(1) + 1).ToList();
         Assert.That(first, Is.Ordered);
         Assert.That(progress.Last(), Is.EqualTo(1));

@@ -299,11 +299,19 @@ class CompileTest extends Scenarios {
   void scenario_01_compile() throws IOException {
     List<Double> progress = new ArrayList<>();
     List<String> passes = new ArrayList<>();
+    List<Long> nodes = new ArrayList<>();
     CompilerOptions options =
         new CompilerOptions()
             .inputShape("x", 2, 4)
             .progress((done, what) -> progress.add(done))
-            .afterPass((pass, rewrites, ms, before, after) -> passes.add(pass));
+            .afterPass(
+                (pass, rewrites, ms, before, after) -> {
+                  passes.add(pass);
+                  nodes.add(before);
+                  nodes.add(after);
+                  assertTrue(ms >= 0 && ms < 60000);
+                  assertTrue(rewrites > 0 || before == after, pass);
+                });
     Path file = folder.resolve("affine.popef");
     byte[] bytes;
     try (Compiler compiler = new Compiler(options);
@@ -323,6 +331,10 @@ class CompileTest extends Scenarios {
       checkAffine(opened);
     }
     assertFalse(passes.isEmpty());
+    assertEquals(2, nodes.get(0)); // affine.onnx has two nodes
+    for (int i = 2; i < nodes.size(); i += 2) {
+      assertTrue(nodes.get(i) == 2 || nodes.get(i).equals(nodes.get(i - 1)), passes.get(i / 2));
+    }
     assertEquals(1.0, progress.get(progress.size() - 1));
     double last = 0;
     for (double part : progress.subList(0, progress.indexOf(1.0) + 1)) {
