@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <unordered_map>
 #include <utility>
 
 #include "ipu/report.h"
 #include "model/format.h"
+#include "model/node_names.h"
 #include "model/stable_order.h"
 
 namespace poprt::inspector {
@@ -130,21 +130,11 @@ ChipModel estimate_on_chip(const ir::Graph& graph, const compiler::DriverOptions
 }
 
 std::vector<double> chip_times(const GraphModel& graph, const ChipModel& chip) {
-  std::unordered_map<std::string, double> times;
-  for (const ipu::ChipOp& op : chip.ops()) {
-    const double ns = 1e9 * chip.estimate().target.seconds(static_cast<double>(op.cycles()));
-    times[printable(op.name)] += ns;
-  }
-  std::vector<double> found(graph.nodes().size());
-  for (size_t n = 0; n < found.size(); n++) {
-    const GraphNode& node = graph.nodes()[n];
-    if (node.kind != NodeKind::op) continue;
-    auto at = times.find(node.name);
-    if (at == times.end() && !node.outputs.empty() && node.outputs[0] != kNone)
-      at = times.find(graph.value(node.outputs[0]).name);
-    if (at != times.end()) found[n] = at->second;
-  }
-  return found;
+  std::vector<std::pair<std::string, double>> times;
+  for (const ipu::ChipOp& op : chip.ops())
+    times.emplace_back(printable(op.name),
+                       1e9 * chip.estimate().target.seconds(static_cast<double>(op.cycles())));
+  return sums_of_nodes(graph, times);
 }
 
 std::vector<ChipComparison> compare_chips(const ChipModel& a, const ChipModel& b) {

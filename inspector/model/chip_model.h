@@ -74,7 +74,8 @@ class ChipModel {
 ChipModel estimate_on_chip(const ir::Graph& graph, const compiler::DriverOptions& options,
                            const ChipChoice& choice, Progress& progress);
 
-// Nanoseconds of each node of a graph by the estimate; 0 if no operation has its name.
+// Nanoseconds of each node of a graph by the estimate; 0 if no operation implements it. An If or a
+// Loop has the sum of its body.
 std::vector<double> chip_times(const GraphModel& graph, const ChipModel& chip);
 
 // A line of a comparison of two estimates.

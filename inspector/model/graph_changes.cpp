@@ -75,8 +75,16 @@ GraphChanges changes_between(const GraphModel& before, const GraphModel& after) 
         kept[static_cast<size_t>(was)] = true;
         old_names.erase(found);
       }
+    bool copied = false;
+    if (was == kNone && n.kind == NodeKind::op)
+      if (const int source = before.node_of_instruction(n.name);
+          source != kNone && before.node(source).name != n.name) {
+        was = source;
+        copied = kept[static_cast<size_t>(was)];
+        kept[static_cast<size_t>(was)] = true;
+      }
     Change change = Change::none;
-    if (was == kNone) {
+    if (was == kNone || copied) {
       change = Change::added;
       changes.added++;
     } else if (contents(before, before.node(was)) != contents(after, n)) {

@@ -9,8 +9,10 @@
 #include <unordered_map>
 
 #include "model/format.h"
+#include "model/node_names.h"
 #include "model/repeated_layers.h"
 #include "model/stable_order.h"
+#include "ops/common/body_scope.h"
 
 namespace poprt::inspector {
 namespace {
@@ -214,6 +216,8 @@ class GraphModelMaker {
       const std::string name = fmt::format(
           "{} {}", title, sub.name.empty() ? std::to_string(count) : printable(sub.name));
       const int body = child_group(place, fmt::format("{}#{}", name, count), true);
+      group(body).owner = id;
+      group(body).scope = printable(ops::body_scope_name(sub.name));
       // The group of the body is inside the groups of the node, so its name omits their names.
       group(body).name = place == in_group ? name : name.substr(title.rfind('/') + 1);
       add_graph(sub, body);
@@ -409,7 +413,14 @@ class GraphModelMaker {
   std::map<std::pair<int, std::string>, int> children_;
 };
 
-GraphModel::GraphModel(const ir::Graph& graph) { GraphModelMaker(*this).make(graph); }
+GraphModel::GraphModel(const ir::Graph& graph) {
+  GraphModelMaker(*this).make(graph);
+  instructions_ = std::make_shared<NodeNames>(*this);
+}
+
+int GraphModel::node_of_instruction(std::string_view name) const {
+  return instructions_->find(name);
+}
 
 int GraphModel::find(std::string_view name) const {
   for (size_t i = 0; i < nodes_.size(); i++)

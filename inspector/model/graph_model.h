@@ -44,7 +44,7 @@ struct GraphNode {
   int group = kRoot;
   std::vector<int> inputs, outputs;  // values; kNone for omitted ones
   std::vector<std::pair<std::string, std::string>> attributes;
-  uint64_t weight_bytes = 0;
+  uint64_t weight_bytes = 0;  // each weight counts once
   uint64_t output_bytes = 0;
 };
 
@@ -52,13 +52,17 @@ struct GraphGroup {
   std::string name;  // the part that it adds to its parent's path
   std::string path;
   bool is_subgraph = false;
+  int owner = kNone;  // the node that has the subgraph
+  std::string scope;  // of the subgraph's name, the part in names of the compiler
   size_t repeats = 0;  // number of equal layers that it contains; 0: it is no repetition
   int parent = kNone;
   int depth = 0;
   std::vector<int> nodes, groups;  // direct members in topological order
   size_t all_nodes = 0;            // including those of inner groups
-  uint64_t weight_bytes = 0;
+  uint64_t weight_bytes = 0;       // of all its nodes; each weight counts once
 };
+
+class NodeNames;
 
 class GraphModel {
  public:
@@ -79,6 +83,9 @@ class GraphModel {
   // Returns the node with that name, else the node that computes the value with that name. For a
   // value that no node computes, it is the first node that reads it, or kNone.
   int find(std::string_view name) const;
+  // Returns the operator that an instruction with this name implements, also in a body of an If or
+  // a Loop (model/node_names.h), or kNone.
+  int node_of_instruction(std::string_view name) const;
   // Nodes that `node` reads from, and nodes that read from it, without duplicates.
   std::vector<int> predecessors(int node) const;
   std::vector<int> successors(int node) const;
@@ -94,6 +101,7 @@ class GraphModel {
   std::vector<GraphNode> nodes_;
   std::vector<GraphValue> values_;
   std::vector<GraphGroup> groups_;
+  std::shared_ptr<const NodeNames> instructions_;
 };
 
 }  // namespace poprt::inspector

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
-#include <unordered_map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/tensor.h"
 #include "device/device_manager.h"
 #include "model/format.h"
+#include "model/node_names.h"
 #include "program/control.h"
 #include "program/shards.h"
 
@@ -125,34 +126,12 @@ ProgramProfile profile_program(const program::LoadedProgram& loaded, double seco
   return profile;
 }
 
-int node_of_instruction(const GraphModel& graph, const std::string& name) {
-  // GraphModel::find() also returns inputs and outputs of the graph, and readers of weights.
-  const auto has_name = [&](int v) { return v != kNone && graph.value(v).name == name; };
-  int found = kNone;
-  for (size_t n = 0; n < graph.nodes().size(); n++) {
-    const GraphNode& node = graph.nodes()[n];
-    if (node.kind != NodeKind::op) continue;
-    if (node.name == name) return static_cast<int>(n);
-    if (found == kNone && std::ranges::any_of(node.outputs, has_name)) found = static_cast<int>(n);
-  }
-  return found;
-}
-
 std::vector<double> node_times(const GraphModel& graph, const ProgramProfile& profile, size_t first,
                                size_t last) {
-  std::unordered_map<std::string, double> times;
+  std::vector<std::pair<std::string, double>> times;
   for (size_t i = first; i < profile.names.size() && i <= last; i++)
-    times[profile.names[i]] += profile.instructions[i];
-  std::vector<double> found_times(graph.nodes().size());
-  for (size_t n = 0; n < found_times.size(); n++) {
-    const GraphNode& node = graph.nodes()[n];
-    if (node.kind != NodeKind::op) continue;
-    auto found = times.find(node.name);
-    if (found == times.end() && !node.outputs.empty() && node.outputs[0] != kNone)
-      found = times.find(graph.value(node.outputs[0]).name);
-    if (found != times.end()) found_times[n] = found->second;
-  }
-  return found_times;
+    times.emplace_back(profile.names[i], profile.instructions[i]);
+  return sums_of_nodes(graph, times);
 }
 
 }  // namespace poprt::inspector

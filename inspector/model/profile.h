@@ -30,13 +30,10 @@ struct ProgramProfile {
 ProgramProfile profile_program(const program::LoadedProgram& program, double seconds,
                                Progress& progress);
 
-// Returns the operator that an instruction with this name implements: the operator has that name,
-// or one of its results has. Returns kNone if there is none.
-int node_of_instruction(const GraphModel& graph, const std::string& name);
-
-// Nanoseconds of each node of a graph; 0 if no instruction has its name or that of its first
-// result. Only instructions [first, last] of main count, because nodes of several variants may have
-// the same name.
+// Nanoseconds of each node of a graph (GraphModel::node_of_instruction); 0 if no instruction
+// implements it. A node of a body has the sum of all rounds, and the If or Loop that of its body.
+// Only instructions [first, last] of main count, because nodes of several variants may have the
+// same name.
 std::vector<double> node_times(const GraphModel& graph, const ProgramProfile& profile,
                                size_t first = 0, size_t last = SIZE_MAX);
 

@@ -86,14 +86,23 @@ void ProgramView::select(int row) {
   scroll_to(static_cast<size_t>(row));
 }
 
-bool ProgramView::select_node(const std::string& name) {
+bool ProgramView::select(const std::string& name, const GraphModel* graph) {
   if (!program_) return false;
-  for (size_t i = 0; i < program_->instructions().size(); i++)
-    if (program_->instructions()[i].name == name) {
-      select(static_cast<int>(i));
-      return true;
-    }
-  return false;
+  const int node = graph ? graph->find(name) : kNone;
+  const auto select_if = [&](const auto& wanted) {
+    const auto& rows = program_->instructions();
+    const auto found = std::find_if(rows.begin(), rows.end(), wanted);
+    if (found == rows.end()) return false;
+    select(static_cast<int>(found - rows.begin()));
+    return true;
+  };
+  if (select_if([&](const InstructionRow& row) { return row.name == name; }) ||
+      (node != kNone && select_if([&](const InstructionRow& row) {
+         return graph->node_of_instruction(row.name) == node;
+       })))
+    return true;
+  show_anchor(name);
+  return select_if([&](const InstructionRow& row) { return touches_anchor(row); });
 }
 
 std::string ProgramView::status() const {

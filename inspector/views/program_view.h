@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/graph_model.h"
 #include "model/program_model.h"
 #include "views/ui.h"
 
@@ -29,8 +30,9 @@ class ProgramView {
   void show_anchor(const std::string& name);
   int selected() const { return selected_; }
   void select(int row);
-  // Selects the first instruction of that node. Returns false if there is none.
-  bool select_node(const std::string& name);
+  // Selects the first instruction with that name, else the first one that implements that node of
+  // `graph`, else the first one that reads or writes that anchor. Returns false if there is none.
+  bool select(const std::string& name, const GraphModel* graph = nullptr);
   std::string status() const;
   // The shown variant, or part of an IPU; -1: all of main.
   int part() const { return part_; }

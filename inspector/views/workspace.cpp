@@ -376,7 +376,7 @@ bool Workspace::select(const std::string& name) {
     return std::any_of(anchors.begin(), anchors.end(),
                        [&](const AnchorRow& a) { return a.name == name; });
   }
-  if (view_ == View::program) return tab->program.select_node(name);
+  if (view_ == View::program) return tab->program.select(name, tab->document->graph.get());
   if (view_ == View::compare) return diff_.select(name);
   if (view_ == View::chip) return tab->chip.select(name);
   GraphView& graph = view_ == View::passes ? tab->passes.graph() : tab->graph;

@@ -260,9 +260,7 @@ void Workspace::draw_view(Tab* tab, ImVec2 size) {
 // model does not contain its graph.
 std::pair<Workspace::Tab*, int> Workspace::node_of_instruction(Tab& tab, const std::string& name) {
   const auto in = [&](Tab& t) {
-    return t.document && t.document->graph
-               ? inspector::node_of_instruction(*t.document->graph, name)
-               : kNone;
+    return t.document && t.document->graph ? t.document->graph->node_of_instruction(name) : kNone;
   };
   if (tab.document->graph) return {&tab, in(tab)};
   // Prefers the source of the variant that contains the instruction.

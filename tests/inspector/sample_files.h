@@ -51,6 +51,21 @@ inline constexpr const char* kSampleText = R"(graph "net" opset {"": 17} {
 }
 )";
 
+// A loop that stays a loop, one that is unrolled, and two conditions that depend on an input.
+inline constexpr const char* kControlFlowText = R"(graph "net" opset {"": 17} {
+  input %x : f32[2,8]
+  input %flag : bool[]
+  const %m : s64[] = 600
+  const %n : s64[] = 3
+  %y : f32[2,8] = Loop(%m, _, %x) {body = graph "rounds" { input %i : s64[] input %c : bool[] input %u : f32[2,8] %d : bool[] = Identity(%c) %e : f32[2,8] = Mul(%u, %u) "product" output %d output %e }} "repeat"
+  %s : f32[2,8] = Loop(%n, _, %y) {body = graph "unrolled" { input %j : s64[] input %k : bool[] input %v : f32[2,8] %f : bool[] = Identity(%k) %g : f32[2,8] = Sin(%v) "sine" output %f output %g }} "short"
+  %p : f32[2,8] = If(%flag) {else_branch = graph "no" { %q : f32[2,8] = Neg(%s) "negate" output %q }, then_branch = graph "yes" { %a : f32[2,8] = Add(%s, %s) "double" %same1 : f32[2,8] = Abs(%a) "same" output %same1 }} "choose"
+  %r : f32[2,8] = If(%flag) {else_branch = graph "no" { %t : f32[2,8] = Cos(%p) "cosine" output %t }, then_branch = graph "yes" { %same2 : f32[2,8] = Exp(%p) "same" output %same2 }} "choose2"
+  %z : f32[2,8] = Softmax(%r) "last"
+  output %z
+}
+)";
+
 inline compiler::Executable compiled(const std::string& text,
                                      const compiler::Options& options = {}) {
   const auto graph = ir::parse_text(text);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "ir/newest.h"
+#include "ops/common/body_scope.h"
 #include "ops/common/evaluate.h"
 #include "ops/common/images.h"
 #include "ops/common/scalar.h"
@@ -73,7 +74,7 @@ std::optional<int64_t> constant_integer(const Item& item) {
 }
 
 FoldingBuilder::Scope::Scope(FoldingBuilder& b, const Graph& body) : builder(b), outer(b.scope_) {
-  b.scope_ = fmt::format("{}{}_{}/", outer, body.name.substr(0, 16), b.scopes_++);
+  b.scope_ = outer + body_scope(body.name, b.scopes_++);
   b.depth_++;
 }
 

@@ -134,6 +134,31 @@ TEST(PassHistory, WrittenOutLoopsAreNoPasssWork) {
     EXPECT_EQ(next->added, 0u) << next->name;
 }
 
+// A node of a body keeps its history although the compiler gives the copies of it other names.
+TEST(PassHistory, NodesOfBodiesAreFollowed) {
+  const auto graph = ir::parse_text(kControlFlowText);
+  const Compilation c = compile_with_history(*graph);
+  ASSERT_EQ(c.error, "");
+  const GraphModel& model = *c.steps[0].graph;
+  for (const char* name : {"product", "sine", "double"}) {
+    const auto events = history_of(c, 0, model.find(name));
+    ASSERT_GT(events.size(), 1u) << name;
+    EXPECT_EQ(c.steps[static_cast<size_t>(events[1].step)].name, "control flow");
+    EXPECT_EQ(events[1].change, Change::changed) << name << ": " << event_text(events[1]);
+  }
+  // Each copy of a node of an unrolled loop begins at the node of the model.
+  const auto step = std::find_if(c.steps.begin(), c.steps.end(),
+                                 [](const PassStep& s) { return s.name == "control flow"; });
+  ASSERT_NE(step, c.steps.end());
+  const auto copies = search_nodes(*step->graph, "op:Sin");
+  ASSERT_EQ(copies.size(), 3u);
+  for (const int copy : copies) {
+    const auto events = history_of(c, static_cast<int>(step - c.steps.begin()), copy);
+    EXPECT_EQ(events.at(0).step, 0);
+    EXPECT_EQ(events.at(0).node, "sine");
+  }
+}
+
 // The types that follow from given shapes are not the work of the first pass with a rewrite.
 TEST(PassHistory, GivenShapesAreNoPasssWork) {
   const auto changes_of = [](const char* size) {

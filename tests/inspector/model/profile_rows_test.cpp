@@ -111,9 +111,35 @@ TEST(ProfileRows, TimesOfNodesMatchTheirInstructions) {
   EXPECT_EQ(times(1, 3), "0 8 2 4 0 ");
   EXPECT_EQ(times(3, 3), "0 8 0 0 0 ");
   EXPECT_EQ(times(4, 99), "0 0 0 0 32 ");
-  EXPECT_EQ(node_of_instruction(g, "named"), g.find("named"));
-  EXPECT_EQ(node_of_instruction(g, "c"), g.find("other"));
-  EXPECT_EQ(node_of_instruction(g, "nobody"), kNone);
+  EXPECT_EQ(g.node_of_instruction("named"), g.find("named"));
+  EXPECT_EQ(g.node_of_instruction("c"), g.find("other"));
+  EXPECT_EQ(g.node_of_instruction("nobody"), kNone);
+}
+
+// Instructions of a body have names with the prefix of the body, one for each copy.
+TEST(ProfileRows, NodesOfBodiesHaveTheSumOfTheirRounds) {
+  const GraphModel g(*ir::parse_text(kControlFlowText));
+  const auto profile = profile_of(0, {{"repeat", 1},
+                                      {"rounds_7/product", 2},
+                                      {"unrolled_1/sine", 4},
+                                      {"unrolled_2/sine", 8},
+                                      {"yes_4/double", 16},
+                                      {"body_3/yes_4/double", 32},
+                                      {"body_5/rounds_0/e", 64},
+                                      {"last", 128}});
+  const auto all = node_times(g, *profile);
+  const auto time = [&](const char* name) { return all[static_cast<size_t>(g.find(name))]; };
+  EXPECT_EQ(time("product"), 66) << "also by the name of its result, in a copy of a copy";
+  EXPECT_EQ(time("repeat"), 67) << "its own instructions and its body";
+  EXPECT_EQ(time("sine"), 12) << "the sum of the copies";
+  EXPECT_EQ(time("short"), 12);
+  EXPECT_EQ(time("double"), 48);
+  EXPECT_EQ(time("choose"), 48);
+  EXPECT_EQ(time("negate"), 0);
+  EXPECT_EQ(time("last"), 128);
+  EXPECT_EQ(g.node_of_instruction("rounds_7/absent"), kNone);
+  EXPECT_EQ(g.node_of_instruction("rounds/product"), kNone) << "a prefix has a number";
+  EXPECT_EQ(g.node_of_instruction("yes_4/same"), kNone) << "two bodies with that name have it";
 }
 
 // An instruction that only one side has takes no time on the other side.
@@ -146,10 +172,10 @@ TEST(ProfileRows, TheFirstNodeMayHaveTimesToo) {
   output %b
 })"));
   ASSERT_EQ(g.find("named"), 0);
-  EXPECT_EQ(node_of_instruction(g, "a"), 0);
-  EXPECT_EQ(node_of_instruction(g, "b"), g.find("last"));
+  EXPECT_EQ(g.node_of_instruction("a"), 0);
+  EXPECT_EQ(g.node_of_instruction("b"), g.find("last"));
   EXPECT_EQ(g.find("w"), 0);
-  EXPECT_EQ(node_of_instruction(g, "w"), kNone) << "no node computes a weight";
+  EXPECT_EQ(g.node_of_instruction("w"), kNone) << "no node computes a weight";
   EXPECT_EQ(node_times(g, *profile_of(0, {{"named", 3}})).at(0), 3);
 }
 

@@ -64,6 +64,21 @@ TEST_F(WorkspaceTest, ANodeOfACompiledModelIsShownInTheGraphItCameFrom) {
   EXPECT_NE(workspace->graph()->selected(), kNone);
 }
 
+TEST_F(WorkspaceTest, ANodeOfABodyIsSelectedAndShownInTheGraph) {
+  workspace->open(folder.write("flow.ir", kControlFlowText));
+  workspace->show(View::program);
+  settle();
+  for (const char* name : {"product", "cosine", "x", "z"})
+    EXPECT_TRUE(workspace->select(name)) << name;
+  EXPECT_FALSE(workspace->select("nonsense"));
+  ASSERT_TRUE(workspace->select("product"));
+  settle();
+  EXPECT_FALSE(sees("No node of the graph has this name"));
+  click("Show in graph");
+  EXPECT_EQ(workspace->view(), View::graph);
+  EXPECT_EQ(workspace->graph()->selected(), workspace->document()->graph->find("product"));
+}
+
 TEST_F(WorkspaceTest, InstructionsAreSortedByAClickOnAColumn) {
   open_popef();
   press('3', true);
