@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "ipu/outline.h"
+#include "ops/common/body_scope.h"
 #include "ops/common/flops.h"
 #include "ops/common/loop.h"
 #include "ops/cost.h"
@@ -151,13 +152,19 @@ size_t Maker::state_of(const ipu::ChipOp& op) {
   return program_.tensors.size() - 1;
 }
 
+// The name that a value has in the model, if the converter copied it out of a body.
+std::string model_name(const ir::Value* v) {
+  return std::string(v->graph().parent ? ops::without_body_scopes(v->name()) : v->name());
+}
+
 // The number of rounds that the caller gives for the loop, if any.
 std::optional<int64_t> rounds_given(const ir::Node& node,
                                     const std::map<std::string, int64_t>& rounds) {
   std::vector<const ir::Value*> values(node.outputs().begin(), node.outputs().end());
   if (ops::facts_of(node).runs_rounds && node.input(0)) values.push_back(node.input(0));
   for (const ir::Value* v : values)
-    if (const auto at = rounds.find(v->name()); at != rounds.end()) return at->second;
+    for (const std::string& name : {v->name(), model_name(v)})
+      if (const auto at = rounds.find(name); at != rounds.end()) return at->second;
   return std::nullopt;
 }
 
@@ -180,7 +187,7 @@ int64_t Maker::rounds_of(const ir::Node& node, int64_t repeats) {
   if (!why.empty())
     program_.assumptions.push_back(fmt::format(
         "{} '{}' counts as {} round{}, {}; --max_size {}=N counts N rounds", node.op_type,
-        name_of(node), rounds, rounds == 1 ? "" : "s", why, node.output()->name()));
+        name_of(node), rounds, rounds == 1 ? "" : "s", why, model_name(node.output())));
   return rounds;
 }
 

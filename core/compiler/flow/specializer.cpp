@@ -49,6 +49,20 @@ void Specializer::set_output(const Node& n, size_t output, Item item) {
   items_[&v] = std::move(item);
 }
 
+void Specializer::name_result(const Node& n, size_t output, const Item& item) {
+  if (output >= n.outputs().size() || item.kind != Item::Kind::tensor || !item.value->producer())
+    return;
+  bool stays = false;
+  ir::for_each_subgraph(*item.value->producer(), [&](const Graph&) { stays = true; });
+  if (!stays) return;
+  const std::string name = build_.scope() + n.output(output)->name();
+  Graph& graph = item.value->graph();
+  if (build_.scope().empty())
+    names_.emplace_back(item.value, name);
+  else if (!graph.find(name))
+    graph.rename(item.value, name);
+}
+
 void Specializer::take_constants(const Graph& graph) {
   if (&graph == &root_) return;
   for (const Value* v : graph.values())

@@ -49,6 +49,8 @@ class Specializer {
   Items items_of(std::span<ir::Value* const> values) const;
   // Sets the result for an output and checks it against the declared type.
   void set_output(const ir::Node& n, size_t output, Item item);
+  // Gives the result of a Loop or an If that stays the name that it has in the model.
+  void name_result(const ir::Node& n, size_t output, const Item& item);
   void take_constants(const ir::Graph& graph);
 
   // -- specializer.cpp: nodes that stay -----------------------------------------------------------
@@ -156,6 +158,7 @@ class Specializer::Resolver final : public ops::ResolveContext {
       : ResolveContext(n, s.items_of(n.inputs()), s.build_), s_(s) {}
 
   void set_output(size_t output, Item item) override {
+    s_.name_result(node, output, item);
     s_.set_output(node, output, std::move(item));
   }
   Items run_body(const ir::Graph& body, const Items& inputs, const ops::NodeSet& made) override {

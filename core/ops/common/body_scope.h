@@ -41,4 +41,10 @@ inline std::optional<std::string_view> after_any_body_scope(std::string_view nam
   return after_scope_number(name.substr(mark + 1));
 }
 
+// Returns the name without the prefixes of bodies.
+inline std::string_view without_body_scopes(std::string_view name) {
+  while (const auto rest = after_any_body_scope(name)) name = *rest;
+  return name;
+}
+
 }  // namespace poprt::ops

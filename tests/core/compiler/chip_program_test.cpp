@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "compiler/driver.h"
 #include "core/compiler/chip_models.h"
 #include "ipu/report.h"
 #include "ir/text.h"
@@ -267,6 +268,53 @@ TEST(ChipProgram, RoundsThatAreKnownAtRunTimeOnlyAreAnAssumption) {
   o.rounds = {{"y", 0}};
   is(counted(*loop_of(at_run_time, passes)), 0, "");
   EXPECT_THROW(check_rounds(*loop_of(seven, passes), {{"x", 3}}), Error);
+}
+
+// The converter copies a loop. Its results keep their names, so that the advice of an estimate
+// holds.
+TEST(ChipProgram, RoundsAreGivenByTheNamesOfTheModel) {
+  const auto model = ir::parse_text(R"(graph "g" opset {"": 17} {
+    input %x : f32[64,64]
+    input %m : s64[]
+    const %t : bool[] = true
+    %y : f32[64,64] = Loop(%m, %t, %x) {body = graph "b" {
+      input %i : s64[]
+      input %c : bool[]
+      input %v : f32[64,64]
+      %k : bool[] = Identity(%c)
+      %n : f32[64,64] = Loop(%m, %t, %v) {body = graph "inner" {
+        input %j : s64[]
+        input %d : bool[]
+        input %u : f32[64,64]
+        %l : bool[] = Identity(%d)
+        %o : f32[64,64] = MatMul(%u, %x)
+        output %l
+        output %o
+      }} "inside"
+      output %k
+      output %n
+    }} "around"
+    %z : f32[64,64] = Softmax(%y)
+    output %z
+  })");
+  EstimateOptions o;
+  o.target = ipu::target_of("c600");
+  const auto program = [&] {
+    check_rounds(*model, o.rounds);
+    const auto copy = model->clone();
+    convert_model(*copy, {});
+    prepare_for_chip(*copy);
+    return chip_program(*copy, o);
+  };
+  const auto advice = program().assumptions;
+  ASSERT_EQ(advice.size(), 2u);
+  EXPECT_NE(advice[0].find("--max_size y=N"), std::string::npos) << advice[0];
+  EXPECT_NE(advice[1].find("--max_size n=N"), std::string::npos) << advice[1];
+  o.rounds = {{"y", 5}, {"n", 7}};
+  const ipu::ChipProgram counted = program();
+  EXPECT_TRUE(counted.assumptions.empty());
+  EXPECT_TRUE(std::ranges::any_of(
+      counted.ops, [](const ipu::ChipOp& op) { return op.type == "MatMul" && op.repeats == 35; }));
 }
 
 TEST(ChipProgram, AnIfCostsAsMuchAsItsMoreExpensiveBranch) {
