@@ -397,14 +397,20 @@ class GraphModelMaker {
 
   void sum_groups() {
     for (GraphGroup& g : model_.groups_) g.all_nodes = g.nodes.size();
-    for (size_t i = model_.groups_.size(); i-- > 0;) {
-      GraphGroup& g = model_.groups_[i];
-      for (const int n : g.nodes) g.weight_bytes += node(n).weight_bytes;
-    }
-    for (size_t i = model_.groups_.size(); i-- > 1;) {
-      const GraphGroup& g = model_.groups_[i];
-      group(g.parent).all_nodes += g.all_nodes;
-      group(g.parent).weight_bytes += g.weight_bytes;
+    for (size_t i = model_.groups_.size(); i-- > 1;)
+      group(model_.groups_[i].parent).all_nodes += model_.groups_[i].all_nodes;
+    // Several nodes of a group may read one weight.
+    std::vector<const GraphValue*> counted(model_.groups_.size(), nullptr);
+    for (const GraphValue& v : model_.values_) {
+      if (!v.constant.defined()) continue;
+      for (const int reader : v.consumers) {
+        if (node(reader).kind != NodeKind::op) continue;
+        for (int g = node(reader).group; g != kNone && counted[static_cast<size_t>(g)] != &v;
+             g = group(g).parent) {
+          counted[static_cast<size_t>(g)] = &v;
+          group(g).weight_bytes += v.bytes;
+        }
+      }
     }
   }
 

@@ -44,7 +44,7 @@ struct GraphNode {
   int group = kRoot;
   std::vector<int> inputs, outputs;  // values; kNone for omitted ones
   std::vector<std::pair<std::string, std::string>> attributes;
-  uint64_t weight_bytes = 0;  // each weight counts once
+  uint64_t weight_bytes = 0;
   uint64_t output_bytes = 0;
 };
 
@@ -52,8 +52,8 @@ struct GraphGroup {
   std::string name;  // the part that it adds to its parent's path
   std::string path;
   bool is_subgraph = false;
-  int owner = kNone;  // the node that has the subgraph
-  std::string scope;  // of the subgraph's name, the part in names of the compiler
+  int owner = kNone;   // the node that has the subgraph
+  std::string scope;   // of the subgraph's name, the part in names of the compiler
   size_t repeats = 0;  // number of equal layers that it contains; 0: it is no repetition
   int parent = kNone;
   int depth = 0;

@@ -152,10 +152,10 @@ std::vector<int> path_between(const GraphModel& graph, int from, int to) {
 
 std::vector<int> largest_weights(const GraphModel& graph, size_t most) {
   std::vector<int> found;
-  for (size_t i = 0; i < graph.nodes().size(); i++)
-    if (graph.nodes()[i].weight_bytes > 0) found.push_back(static_cast<int>(i));
-  stable_order(
-      found, [&](int a, int b) { return graph.node(a).weight_bytes > graph.node(b).weight_bytes; });
+  for (size_t i = 0; i < graph.values().size(); i++)
+    if (const GraphValue& v = graph.values()[i]; v.constant.defined() && !v.consumers.empty())
+      found.push_back(static_cast<int>(i));
+  stable_order(found, [&](int a, int b) { return graph.value(a).bytes > graph.value(b).bytes; });
   found.resize(std::min(found.size(), most));
   return found;
 }

@@ -24,7 +24,7 @@ std::vector<int> neighbourhood(const GraphModel& graph, int node, int distance);
 // the other direction, or an empty list.
 std::vector<int> path_between(const GraphModel& graph, int from, int to);
 
-// Nodes with weights, largest first.
+// The values that are weights and have readers, largest first.
 std::vector<int> largest_weights(const GraphModel& graph, size_t most);
 
 }  // namespace poprt::inspector

@@ -106,12 +106,10 @@ Table operators_table(const GraphModel& g) {
 
 Table weights_table(const GraphModel& g) {
   Table t{"weights", {"name", "type", "bytes", "reader"}, {}};
-  std::vector<const GraphValue*> weights;
-  for (const GraphValue& v : g.values())
-    if (v.constant.defined() && !v.consumers.empty()) weights.push_back(&v);
-  stable_order(weights, [](auto* a, auto* b) { return a->bytes > b->bytes; });
-  for (const GraphValue* v : weights)
-    t.rows.push_back({v->name, v->type, whole(v->bytes), g.node(v->consumers[0]).name});
+  for (const int id : largest_weights(g, SIZE_MAX)) {
+    const GraphValue& v = g.value(id);
+    t.rows.push_back({v.name, v.type, whole(v.bytes), g.node(v.consumers[0]).name});
+  }
   return t;
 }
 

@@ -85,14 +85,12 @@ void DetailsPanel::draw_overview(GraphView& view) {
   }
   draw_slowest(view);
   ui::heading("Largest weights");
-  for (const int n : largest_weights(g, 12)) {
-    const GraphValue* weight = nullptr;
-    for (const int v : g.node(n).inputs)
-      if (v != kNone && g.value(v).constant.defined() &&
-          (!weight || g.value(v).bytes > weight->bytes))
-        weight = &g.value(v);
-    draw_pick(view, n, bytes_text(g.node(n).weight_bytes), weight ? weight->name : g.node(n).name,
-              weight ? weight->type + "\nof " : "");
+  for (const int id : largest_weights(g, 12)) {
+    const GraphValue& weight = g.value(id);
+    ImGui::PushID(id);
+    draw_pick(view, weight.consumers[0], bytes_text(weight.bytes), weight.name,
+              weight.type + "\nof ");
+    ImGui::PopID();
   }
 }
 

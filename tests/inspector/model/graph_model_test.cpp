@@ -132,6 +132,29 @@ TEST(GraphQuery, SearchesByWordsAndFields) {
   EXPECT_TRUE(search_nodes(*g, "nothing").empty());
 }
 
+// A weight that several nodes of a group read counts once.
+TEST(GraphModel, SizesOfWeightsCountEachWeightOnce) {
+  const GraphModel g(*ir::parse_text(R"(graph "net" opset {"": 17} {
+  input %i : s64[1]
+  const %table : f32[4,4] = fill 0.5
+  const %b : f32[4] = [1.0, 2.0, 3.0, 4.0]
+  %e : f32[1,4] = Gather(%table, %i) "/in/gather"
+  %s : f32[1,4] = Add(%e, %b) "/in/add"
+  %m : f32[1,4] = MatMul(%s, %table) "/out/product"
+  %n : f32[4] = Add(%b, %b) "/out/twice"
+  %o : f32[1,4] = Add(%m, %n) "/out/last"
+  output %o
+})"));
+  EXPECT_EQ(g.weight_bytes(), 80u);
+  for (const char* node : {"/in/gather", "/out/product"}) {
+    EXPECT_EQ(g.node(g.find(node)).weight_bytes, 64u);
+    EXPECT_EQ(g.group(g.node(g.find(node)).group).weight_bytes, 80u);
+  }
+  std::vector<std::string> names;
+  for (const int v : largest_weights(g, 12)) names.push_back(g.value(v).name);
+  EXPECT_EQ(names, (std::vector<std::string>{"table", "b"}));
+}
+
 TEST(GraphQuery, NeighbourhoodAndPaths) {
   const auto g = model();
   const int matmul = g->find("/block/fc/MatMul"), relu = g->find("/block/fc/Relu"),
@@ -140,7 +163,7 @@ TEST(GraphQuery, NeighbourhoodAndPaths) {
   EXPECT_EQ(near.size(), 3u);
   EXPECT_EQ(path_between(*g, matmul, add), (std::vector<int>{matmul, relu, add}));
   EXPECT_EQ(path_between(*g, add, matmul), (std::vector<int>{matmul, relu, add}));
-  EXPECT_EQ(largest_weights(*g, 5), std::vector<int>{matmul});
+  EXPECT_EQ(largest_weights(*g, 5), std::vector<int>{g->node(matmul).inputs[1]});
 }
 
 TEST(GraphLayout, ClosedGroupsHideTheirNodesAndOpenOnesHoldThem) {
