@@ -108,20 +108,22 @@ Overlay overlay_of(std::string name, const Pairs& pairs, const GraphModel& graph
   Overlay overlay;
   overlay.name = std::move(name);
   overlay.values.assign(graph.nodes().size(), std::numeric_limits<double>::quiet_NaN());
-  std::unordered_map<std::string_view, int> nodes;
-  for (const GraphValue& v : graph.values())
-    if (v.producer != kNone) nodes.emplace(v.name, v.producer);
-  // The name of a node precedes that of a result.
-  for (size_t i = graph.nodes().size(); i-- > 0;)
-    nodes[graph.nodes()[i].name] = static_cast<int>(i);
+  std::unordered_map<std::string_view, int> terminals;
+  for (size_t i = 0; i < graph.nodes().size(); i++)
+    if (graph.nodes()[i].kind != NodeKind::op)
+      terminals.emplace(graph.nodes()[i].name, static_cast<int>(i));
   bool any = false;
   for (const auto& [node, value] : pairs) {
-    const auto found = nodes.find(node);
-    if (found == nodes.end()) {
+    int found = graph.node_of_instruction(node);
+    if (found == kNone)
+      if (const auto terminal = terminals.find(node); terminal != terminals.end())
+        found = terminal->second;
+    if (found == kNone) {
       overlay.unknown.push_back(node);
       continue;
     }
-    overlay.values[static_cast<size_t>(found->second)] = value;
+    overlay.values[static_cast<size_t>(found)] = value;
+    if (std::isnan(value)) overlay.nans++;
     if (!std::isfinite(value)) continue;
     overlay.least = any ? std::min(overlay.least, value) : value;
     overlay.most = any ? std::max(overlay.most, value) : value;

@@ -2,7 +2,8 @@
 //
 // JSON: an object {"node": 1.5}, or an array of objects with "node" (or "name") and "value".
 // CSV: lines "node,value"; a first line whose value is not a number is a header. A node is given by
-// its name, or by the name of one of its results.
+// its name, by the name of one of its results, or by that of an instruction. A name of an input or
+// output of a graph that no node computes is that input or output.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +18,8 @@ struct Overlay {
   std::string name;                  // of the file
   std::vector<double> values;        // of each node; NaN: none
   std::vector<std::string> unknown;  // names that the graph does not have
-  double least = 0, most = 0;
+  double least = 0, most = 0;        // of finite values
+  size_t nans = 0;                   // values that are no numbers, which are the same as none
 
   size_t count() const;  // of nodes with a value
 };

@@ -95,7 +95,8 @@ void DiffView::accept_errors() {
     diff->graph = diff_->graph;
     std::vector<std::pair<std::string, double>> values;
     for (const NodeError& e : *made) {
-      const int left = left_->graph->find(e.value), right = right_->graph->find(e.value);
+      const int left = left_->graph->node_of_instruction(e.value),
+                right = right_->graph->node_of_instruction(e.value);
       diff->rows.push_back(
           {"error", e.value,
            e.problem.empty() ? fmt::format("relative error {:.3g}", e.relative) : e.problem,

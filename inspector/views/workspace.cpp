@@ -467,6 +467,7 @@ void Workspace::take_overlays(Tab& tab) {
       auto overlay = std::make_shared<Overlay>(read_overlay(path, *tab.document->graph));
       view_ = View::graph;
       std::string text = fmt::format("{}: {}", overlay->name, counted(overlay->count(), "node"));
+      if (overlay->nans > 0) text += fmt::format(", {} without a number", overlay->nans);
       if (!overlay->unknown.empty())
         text += fmt::format(", {} unknown such as '{}'", counted(overlay->unknown.size(), "name"),
                             shortened(overlay->unknown[0], 40));

@@ -44,6 +44,16 @@ TEST_F(OverlayTest, ReadsJsonByNodeAndByResult) {
   EXPECT_EQ(at(list, "/block/fc/Relu"), 4);
 }
 
+// The output of a graph has the name of a value that a node computes. The node gets the value.
+TEST_F(OverlayTest, ResultsThatAreOutputsAreThoseOfTheirNode) {
+  const Overlay o = overlay_of("errors", {{"d", 2}, {"x", 1}}, graph);
+  EXPECT_EQ(at(o, "/Add"), 2);
+  EXPECT_EQ(at(o, "x"), 1) << "an input";
+  EXPECT_EQ(o.count(), 2u);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(overlay_of("errors", {{"c", nan}, {"d", 2}}, graph).nans, 1u);
+}
+
 TEST_F(OverlayTest, ReadsCsvWithAndWithoutAHeader) {
   const Overlay o = read_overlay(
       folder.write("v.csv", "node,microseconds\r\n/Add,1e3\r\n\r\n\"/block/Sigmoid\", 2\r\n"),
