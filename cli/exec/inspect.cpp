@@ -107,6 +107,7 @@ Compilation compiled(const InspectSettings& s, const Document& d) {
   std::string assumed;
   Compilation made = compile_with_history(*d.ir, options_for_inspection(*d.ir, assumed, shapes));
   if (!assumed.empty() && !s.json && s.view != kRunView) fmt::print("compiled for {}\n", assumed);
+  made.error = error_with_assumed(made.error, assumed);
   return made;
 }
 

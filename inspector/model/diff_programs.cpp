@@ -150,6 +150,7 @@ std::pair<Measured, Measured> measure_documents(const Document& left, const Comp
         compiled[i] = compile_with_history(
             *d.ir, options_for_inspection(*d.ir, assumed), &progress.cancel,
             [&](double done, std::string_view what) { progress.step(done / 2, what); });
+        compiled[i].error = error_with_assumed(compiled[i].error, assumed);
         made[i] = &compiled[i];
       }
       if (!made[i]->program)

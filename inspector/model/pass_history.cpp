@@ -231,6 +231,14 @@ compiler::DriverOptions options_for_inspection(const ir::Graph& graph, std::stri
   return options;
 }
 
+std::string error_with_assumed(const std::string& error, const std::string& assumed) {
+  if (error.empty() || assumed.empty()) return error;
+  return fmt::format(
+      "{}; open dimensions were assumed ({}): --input_shape, or the field in the window, gives "
+      "others",
+      error, assumed);
+}
+
 namespace {
 
 // Returns the node after a step that replaces node `gone`: the nearest node below it that the step

@@ -65,6 +65,10 @@ std::string shapes_text(const ir::Graph& graph, const ChosenShapes& chosen = {})
 compiler::DriverOptions options_for_inspection(const ir::Graph& graph, std::string& assumed,
                                                const ChosenShapes& chosen = {});
 
+// Returns the error of a compilation with the sizes that options_for_inspection() assumed, because
+// they may be its cause. Without assumed sizes or without an error, returns the error itself.
+std::string error_with_assumed(const std::string& error, const std::string& assumed);
+
 // The change of a node by one step.
 struct NodeEvent {
   int step = 0;

@@ -172,6 +172,7 @@ std::shared_ptr<const runtime::Model> model_to_run(const Document& document,
     made = compile_with_history(
         *document.ir, options_for_inspection(*document.ir, assumed), &progress.cancel,
         [&](double done, std::string_view what) { progress.step(done, what); });
+    made.error = error_with_assumed(made.error, assumed);
     compilation = &made;
   }
   if (!compilation->program)

@@ -189,7 +189,7 @@ void Workspace::accept(Tab& tab) {
       tab.compilation = std::make_shared<Compilation>(std::move(*made));
       tab.passes.set_compilation(tab.compilation);
       if (tab.compilation->program) tab.program.set_program(program_model(*tab.compilation));
-      tab.compile_error = tab.compilation->error;
+      tab.compile_error = error_with_assumed(tab.compilation->error, tab.assumed);
     } else {
       tab.compile_error = tab.compiling.error();
     }

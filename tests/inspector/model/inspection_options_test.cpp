@@ -19,6 +19,18 @@ std::unique_ptr<ir::Graph> with_inputs(const std::vector<std::pair<std::string, 
   return ir::parse_text(text);
 }
 
+// The sizes that were assumed may be the cause of an error.
+TEST(InspectionOptions, AnErrorNamesTheSizesThatWereAssumed) {
+  std::string assumed;
+  options_for_inspection(*with_inputs({{"x", "f32[?,4]"}}), assumed);
+  EXPECT_EQ(
+      error_with_assumed("it fails", assumed),
+      "it fails; open dimensions were assumed (x=1\u00d74): --input_shape, or the field in the "
+      "window, gives others");
+  EXPECT_EQ(error_with_assumed("it fails", ""), "it fails");
+  EXPECT_EQ(error_with_assumed("", assumed), "");
+}
+
 template <class F>
 std::string message_of(F&& f) {
   try {
