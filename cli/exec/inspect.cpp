@@ -227,21 +227,29 @@ size_t executable_of(const InspectSettings& s, const Document& d) {
 ProgramProfile profiled(const InspectSettings& s, const Document& d,
                         const std::optional<Compilation>& compilation) {
   Progress progress;
-  if (d.popef) return profile_program(d.popef->program(executable_of(s, d)), s.profile, progress);
+  const InputChoices choices = choices_of(s.inputs);
+  for (const auto& [name, _] : choices)
+    if (std::ranges::none_of(program_inputs(d, compilation),
+                             [&](const program::Anchor& a) { return a.name == name; }))
+      throw Failure(fmt::format("the program has no input '{}'", printable(name)));
+  if (d.popef)
+    return profile_program(d.popef->program(executable_of(s, d)), s.profile, progress, choices);
   if (!compilation || !compilation->program)
     throw Failure(compilation ? compilation->error : "there is no program to run");
   return profile_program(program::load_in_memory(*compilation->program, compilation->weights),
-                         s.profile, progress);
+                         s.profile, progress, choices);
 }
 
 int run(const InspectSettings& s) {
   warn_of_unknown_log_level();
   kernels::warn_of_unknown_isa();
   const bool runs = s.view == kRunView;
-  if (!runs && (!s.inputs.empty() || !s.references.empty() || !s.outputs.empty() ||
-                !s.second.empty() || !s.labels.empty() || s.bench > 0 || s.variant > 0))
+  if (!runs && !s.inputs.empty() && (s.profile <= 0 || !s.other.empty()))
+    throw Usage("--input is for --view run, and for --profile without --compare");
+  if (!runs && (!s.references.empty() || !s.outputs.empty() || !s.second.empty() ||
+                !s.labels.empty() || s.bench > 0 || s.variant > 0))
     throw Usage(
-        "--input, --labels, --output, --reference, --second, --branch and --bench are for --view "
+        "--labels, --output, --reference, --second, --branch and --bench are for --view "
         "run");
   if (s.file.empty()) {
     if (s.view != "queues") throw Usage("give a FILE, or --view queues for running processes");
@@ -288,7 +296,7 @@ int run(const InspectSettings& s) {
 void add_run_options(Command& c, InspectSettings& s) {
   c.add_option(
        "--input", s.inputs,
-       "With --view run: NAME=random, NAME=zeros, NAME=FILE.npy, NAME=FILE.pb, or a "
+       "With --view run or --profile: NAME=random, NAME=zeros, NAME=FILE.npy, NAME=FILE.pb, or a "
        "picture NAME=FILE[:unit|symmetric|bytes|imagenet][:crop] [random]; crop: its middle in the "
        "input's proportions, else all of it is resized")
       ->many();

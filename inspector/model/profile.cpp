@@ -63,7 +63,7 @@ std::vector<size_t> places_of(const program::Program& p, size_t rows) {
 }  // namespace
 
 ProgramProfile profile_program(const program::LoadedProgram& loaded, double seconds,
-                               Progress& progress) {
+                               Progress& progress, const InputChoices& choices) {
   progress.step(0, "preparing the program");
   // A separate device, which does not depend on the environment and takes no shared IPU.
   const auto device =
@@ -80,11 +80,13 @@ ProgramProfile profile_program(const program::LoadedProgram& loaded, double seco
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
   for (const program::Anchor& a : loaded.program.inputs) {
-    if (a.data != program::kNoData) {
+    const auto chosen = choices.find(a.name);
+    if (a.data != program::kNoData && chosen == choices.end()) {
       inputs.push_back(loaded.weights.data() + a.data);
       continue;
     }
-    memory.push_back(random_input(a));
+    memory.push_back(chosen == choices.end() ? random_input(a)
+                                             : input_tensor(a, chosen->second, 1));
     inputs.push_back(memory.back().data());
   }
   for (const program::Anchor& a : loaded.program.outputs) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/graph_model.h"
+#include "model/run_input.h"
 #include "model/task.h"
 #include "program/serialize.h"
 
@@ -25,10 +26,11 @@ struct ProgramProfile {
 };
 
 // Runs the program as often as fits into `seconds`, at least once, alternating between variants.
-// Inputs without data in the file are random in [0, 1) if they are f32, else 0. Throws the errors
-// of the device, and Error(cancelled).
+// Inputs without a choice and without data in the file are random in [0, 1) if they are f32, else
+// 0. A choice of an input that the program does not have is ignored. Throws the errors of the
+// device and of reading the inputs, and Error(cancelled).
 ProgramProfile profile_program(const program::LoadedProgram& program, double seconds,
-                               Progress& progress);
+                               Progress& progress, const InputChoices& choices = {});
 
 // Nanoseconds of each node of a graph (GraphModel::node_of_instruction); 0 if no instruction
 // implements it. A node of a body has the sum of all rounds, and the If or Loop that of its body.

@@ -39,6 +39,7 @@ class RunView {
   // Returns the first input for a tensor file, or the first one of at least two dimensions for a
   // picture. Empty if there is none, or if the model is not ready.
   std::string input_for(const std::filesystem::path& file) const;
+  const InputChoices& choices() const { return choices_; }
   void set_input(const std::string& name, const InputChoice& choice) { choices_[name] = choice; }
   // Uses a file for the first input that it fits, as soon as the model is ready.
   void drop(const std::filesystem::path& file);

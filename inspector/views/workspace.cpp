@@ -299,12 +299,12 @@ void Workspace::profile(Tab& tab) {
   constexpr double kSeconds = 1;
   tab.profiling = Task<ProgramProfile>(
       [popef = tab.document->popef, compilation = tab.compilation,
-       executable = tab.executable()](Progress& progress) {
-        if (popef) return profile_program(popef->program(executable), kSeconds, progress);
+       executable = tab.executable(), choices = tab.run.choices()](Progress& progress) {
+        if (popef) return profile_program(popef->program(executable), kSeconds, progress, choices);
         if (!compilation || !compilation->program)
           fail(ErrorCode::failed_precondition, "there is no program to run");
         return profile_program(program::load_in_memory(*compilation->program, compilation->weights),
-                               kSeconds, progress);
+                               kSeconds, progress, choices);
       },
       wake_);
 }

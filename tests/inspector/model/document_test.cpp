@@ -294,6 +294,30 @@ TEST_F(ProgramModelTest, LifetimesFollowUses) {
   EXPECT_EQ(m.sharing_with(0).size(), 1u);
 }
 
+// A trip count that is an input decides what is measured.
+TEST_F(ProgramModelTest, ProfilesOnChosenInputs) {
+  const auto graph = ir::parse_text(R"(graph "net" opset {"": 17} {
+  input %x : f32[2,8]
+  input %trips : s64[]
+  %y : f32[2,8] = Loop(%trips, _, %x) {body = graph "rounds" { input %i : s64[] input %c : bool[] input %u : f32[2,8] %d : bool[] = Identity(%c) %e : f32[2,8] = Mul(%u, %u) "product" output %d output %e }} "repeat"
+  output %y
+})");
+  const Compilation made = compile_with_history(*graph);
+  ASSERT_TRUE(made.program) << made.error;
+  const auto program = program::load_in_memory(*made.program, made.weights);
+  save_npy(folder.path / "trips.npy", Tensor::scalar(int64_t{5}));
+  const GraphModel model(*graph);
+  Progress progress;
+  const auto time = [&](const InputChoices& choices) {
+    return node_times(model, profile_program(program, 0.01, progress,
+                                             choices))[static_cast<size_t>(model.find("product"))];
+  };
+  EXPECT_EQ(time({}), 0);
+  EXPECT_GT(time({{"trips", input_choice((folder.path / "trips.npy").string())},
+                  {"absent", InputChoice{}}}),
+            0);
+}
+
 TEST_F(ProgramModelTest, ProfilesEveryInstruction) {
   const Document d = load("m.popef", sample_popef());
   Progress progress;
