@@ -35,7 +35,7 @@ bool GraphView::dimmed(int node) const {
 
 ImU32 GraphView::colour_of_node(int id) const {
   const GraphNode& n = graph_->node(id);
-  if (n.kind != NodeKind::op) return ui::colours().dim;
+  if (n.kind != NodeKind::op && colour_ != GraphColour::overlay) return ui::colours().dim;
   const auto part = [&](uint64_t bytes, uint64_t most) {
     return bytes == 0
                ? 0.0f
@@ -59,6 +59,8 @@ ImU32 GraphView::colour_of_node(int id) const {
       const double value = overlay_->values[static_cast<size_t>(id)];
       const double range = overlay_->most - overlay_->least;
       if (std::isnan(value)) return ui::colours().dim;
+      // An infinite value has a colour at the end of the scale.
+      if (std::isinf(value)) return ui::heat(value > 0 ? 1.0f : 0.0f);
       return ui::heat(range > 0 ? f((value - overlay_->least) / range) : 0.5f);
     }
   }

@@ -191,7 +191,8 @@ ImU32 colour_of(Change change) {
 
 ImU32 heat(float part) {
   const float p = std::clamp(part, 0.0f, 1.0f);
-  const ImU32 cold = rgb(0x35568f), warm = rgb(0x8f8a78), hot = rgb(0xf4c02f);
+  // No part of the scale is similar to the grey of nodes without a value.
+  const ImU32 cold = rgb(0x2448c8), warm = rgb(0xcc3f73), hot = rgb(0xf4c02f);
   return p < 0.5f ? mixed(cold, warm, p * 2) : mixed(warm, hot, p * 2 - 1);
 }
 

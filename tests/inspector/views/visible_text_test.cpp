@@ -15,6 +15,22 @@
 namespace poprt::inspector {
 namespace {
 
+// The colours of a scale differ from that of nodes without a value, also if all values are equal.
+TEST_F(WorkspaceTest, NoPartOfTheScaleLooksLikeNoValue) {
+  const auto rgb = [](ImU32 c) {
+    return (c >> IM_COL32_R_SHIFT & 255) << 16 | (c >> IM_COL32_G_SHIFT & 255) << 8 |
+           (c >> IM_COL32_B_SHIFT & 255);
+  };
+  for (const ui::Theme theme : {ui::Theme::dark, ui::Theme::light}) {
+    ui::set_theme(theme, 1);
+    const uint32_t none = rgb(ui::colours().dim);
+    for (int i = 0; i <= 10; i++)
+      EXPECT_GT(distance_for(Vision::normal, rgb(ui::heat(static_cast<float>(i) / 10)), none), 15)
+          << i;
+  }
+  ui::set_theme(ui::Theme::dark, 1);
+}
+
 // Returns the faults of the texts drawn in the last frame. A text may be scrolled out of sight
 // vertically, but horizontally only in a table that has a bar for it.
 std::vector<std::string> text_faults() {
