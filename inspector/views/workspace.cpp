@@ -430,6 +430,8 @@ std::string Workspace::error() {
   Tab* const tab = front();
   if (tab && tab->document && !tab->document->error.empty()) return tab->document->error;
   if (tab && tab->document && !tab->document->damage.empty()) return tab->document->damage;
+  for (const auto& other : tabs_)
+    if (other->document && !other->document->error.empty()) return other->document->error;
   const bool compiled = view_ == View::program || view_ == View::passes || view_ == View::run;
   if (tab && compiled && !tab->compile_error.empty()) return tab->compile_error;
   if (tab && view_ == View::run && !tab->run.error().empty()) return tab->run.error();

@@ -423,6 +423,14 @@ void Workspace::draw_compare(Tab& tab, ImVec2) {
     ImGui::SameLine();
     if (ui::button("Open a second file", "Ctrl+O: it is compared with this one")) ask_for_file();
   }
+  if (other && !other->document->error.empty()) {
+    ui::coloured_text(ui::colours().bad,
+                      fmt::format("{} could not be opened", other->document->title()));
+    ImGui::PushTextWrapPos(0);
+    ui::text(other->document->error);
+    ImGui::PopTextWrapPos();
+    return;
+  }
   if (other) {
     ImGui::SameLine();
     if (ui::button("Compile and time both",

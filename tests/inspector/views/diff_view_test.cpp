@@ -24,6 +24,14 @@ TEST_F(WorkspaceTest, ComparesProgramsAndTimes) {
   EXPECT_TRUE(sees("Tanh("));
 }
 
+TEST_F(WorkspaceTest, AFileThatCannotBeReadIsNotCompared) {
+  workspace->open(folder.path / "absent.ir");
+  open_sample();
+  press('7', true);
+  EXPECT_TRUE(sees("absent.ir could not be opened"));
+  EXPECT_NE(workspace->error().find("absent.ir"), std::string::npos) << workspace->error();
+}
+
 TEST_F(WorkspaceTest, KindsOfDifferencesAreReadableInSmallWindows) {
   ImGui::GetIO().DisplaySize = {1024, 768};
   open_popef();
