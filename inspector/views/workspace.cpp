@@ -485,8 +485,13 @@ void Workspace::take_overlays(Tab& tab) {
 
 void Workspace::export_part(Tab& tab) {
   if (!tab.document || !tab.document->ir) return;
+  // A part is chosen by hand, so an earlier one is not replaced.
   auto path = tab.path;
   path += ".part.onnx";
+  for (int n = 2; std::filesystem::exists(path); n++) {
+    path = tab.path;
+    path += fmt::format(".part{}.onnx", n);
+  }
   try {
     const auto nodes = tab.graph.part();
     const auto part =

@@ -123,6 +123,14 @@ TEST_F(WorkspaceTest, ANodeIsCopiedAsTextAndItsGroupSavedAsAModel) {
   workspace->open(path);
   settle();
   EXPECT_EQ(workspace->document()->graph->operator_counts().size(), 2u);
+  // Another part does not replace it.
+  press(ui::kTab, true);
+  const auto bytes = std::filesystem::file_size(path);
+  workspace->graph()->select(workspace->document()->graph->find("/Add"));
+  settle();
+  click("Save part");
+  EXPECT_TRUE(std::filesystem::exists(folder.path / "net.ir.part2.onnx")) << workspace->message();
+  EXPECT_EQ(std::filesystem::file_size(path), bytes);
 }
 
 TEST_F(WorkspaceTest, NodesGetNewNamesInASavedModel) {
