@@ -352,7 +352,15 @@ class Layering {
   LevelLayout result() {
     LevelLayout layout;
     std::vector<double> top(layer_count_), middle(layer_count_), bottom(layer_count_);
-    double y = 0;
+    std::vector<size_t> back;
+    bool over = false, under = false;  // whether an edge back needs space above or below all boxes
+    for (size_t i = 0; i < edges_.size(); i++) {
+      if (edges_[i].from <= edges_[i].to) continue;
+      back.push_back(i);
+      over |= vertices_[upper(edges_[i])].rank == 0;
+      under |= vertices_[lower(edges_[i])].rank + 1 == static_cast<int>(layer_count_);
+    }
+    double y = over ? gaps_.y : 0;
     for (size_t r = 0; r < layer_count_; r++) {
       double height = 0;
       for (const int v : layers_[r])
@@ -375,25 +383,41 @@ class Layering {
     layout.routes.resize(edges_.size());
     for (size_t i = 0; i < edges_.size(); i++) {
       const LayoutEdge& e = edges_[i];
-      if (e.from == e.to) continue;
+      if (e.from >= e.to) continue;
       auto& route = layout.routes[i];
       const size_t u = upper(e), l = lower(e);
       const Point& above = layout.centres[u];
       const Point& below = layout.centres[l];
-      route.push_back(
-          {above.x + (forward(e) ? e.from_offset : e.to_offset), above.y + boxes_[u].height / 2});
+      route.push_back({above.x + e.from_offset, above.y + boxes_[u].height / 2});
       for (const int d : chains_[i]) {
         const Vertex& v = vertices_[static_cast<size_t>(d)];
         const auto r = static_cast<size_t>(v.rank);
         add_point(route, {v.x - left, top[r]});
         add_point(route, {v.x - left, bottom[r]});
       }
-      route.push_back(
-          {below.x + (forward(e) ? e.to_offset : e.from_offset), below.y - boxes_[l].height / 2});
-      if (!forward(e)) std::reverse(route.begin(), route.end());
+      route.push_back({below.x + e.to_offset, below.y - boxes_[l].height / 2});
     }
     layout.width = std::max(0.0, right - left);
-    layout.height = y;
+    layout.height = y + (under ? gaps_.y : 0);
+    // Each edge back has its own lane, and its own height in the gaps between the layers.
+    for (size_t k = 0; k < back.size(); k++) {
+      const LayoutEdge& e = edges_[back[k]];
+      const size_t u = upper(e), l = lower(e);
+      const double apart =
+          gaps_.y * static_cast<double>(k + 1) / static_cast<double>(back.size() + 1);
+      const double from = layout.centres[l].x + e.from_offset,
+                   to = layout.centres[u].x + e.to_offset;
+      const double down = bottom[static_cast<size_t>(vertices_[l].rank)] + apart,
+                   up = top[static_cast<size_t>(vertices_[u].rank)] - apart;
+      const double lane = layout.width + gaps_.edge * static_cast<double>(k + 1);
+      layout.routes[back[k]] = {{from, layout.centres[l].y + boxes_[l].height / 2},
+                                {from, down},
+                                {lane, down},
+                                {lane, up},
+                                {to, up},
+                                {to, layout.centres[u].y - boxes_[u].height / 2}};
+    }
+    layout.width += gaps_.edge * static_cast<double>(back.size());
     return layout;
   }
 

@@ -1,5 +1,6 @@
 // Places boxes in layers so that edges point down. It handles one level of a graph, in which groups
-// are boxes.
+// are boxes. An edge to a box that is above, such as into a group that is left and entered again,
+// leaves its box below, runs up at the right of all boxes, and enters the other box from above.
 //
 //   1. ranks      longest path over the edges that point forward in the given order. Edges that
 //                 point back are reversed, so that there is no cycle. Then boxes with few inputs

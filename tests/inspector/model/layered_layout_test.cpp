@@ -76,6 +76,25 @@ TEST(LayeredLayout, CyclesAndEdgesToItselfDoNotHang) {
   EXPECT_GT(l.routes[2].front().y, l.routes[2].back().y);
 }
 
+// A group that is left and entered again: 0 -> 1 -> 0.
+TEST(LayeredLayout, AnEdgeBackLeavesBelowAndEntersAbove) {
+  const std::vector<LayoutEdge> edges = {{0, 1, 0, 10, 0}, {1, 0, 1, 0, -20}};
+  const auto b = boxes(2);
+  const LevelLayout l = layered_layout(b, edges);
+  expect_sound(b, edges, l);
+  const auto& route = l.routes[1];
+  EXPECT_NEAR(route.front().x, l.centres[1].x, 1e-6);
+  EXPECT_NEAR(route.front().y, l.centres[1].y + b[1].height / 2, 1e-6);
+  EXPECT_NEAR(route.back().x, l.centres[0].x - 20, 1e-6);
+  EXPECT_NEAR(route.back().y, l.centres[0].y - b[0].height / 2, 1e-6);
+  for (const Point& p : route) {
+    EXPECT_TRUE(p.x >= 0 && p.x <= l.width && p.y >= 0 && p.y <= l.height) << p.x << " " << p.y;
+    for (const Point& centre : l.centres)
+      EXPECT_FALSE(std::abs(p.x - centre.x) < b[0].width / 2 - 1 &&
+                   std::abs(p.y - centre.y) < b[0].height / 2 - 1);
+  }
+}
+
 TEST(LayeredLayout, TwoBranchesDoNotCross) {
   // Two edges that would cross if boxes were placed in the order of their numbers.
   const std::vector<LayoutEdge> edges = {{0, 3, 0}, {1, 2, 1}};
