@@ -371,10 +371,12 @@ Table statistics_table(const std::string& name, const Tensor& tensor) {
   t.rows.push_back({std::string("elements"), whole(s.elements)});
   if (!s.numeric) return t;
   if (s.examined < s.elements) t.rows.push_back({std::string("examined"), whole(s.examined)});
-  t.rows.push_back({std::string("least"), s.least});
-  t.rows.push_back({std::string("most"), s.most});
-  t.rows.push_back({std::string("mean"), s.mean});
-  t.rows.push_back({std::string("deviation"), s.deviation});
+  if (s.has_finite() || s.examined == 0) {
+    t.rows.push_back({std::string("least"), s.least});
+    t.rows.push_back({std::string("most"), s.most});
+    t.rows.push_back({std::string("mean"), s.mean});
+    t.rows.push_back({std::string("deviation"), s.deviation});
+  }
   t.rows.push_back({std::string("zeros"), whole(s.zeros)});
   t.rows.push_back({std::string("nans"), whole(s.nans)});
   t.rows.push_back({std::string("infinities"), whole(s.infinities)});

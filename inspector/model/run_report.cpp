@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "model/format.h"
 #include "model/tensor_statistics.h"
@@ -21,7 +22,9 @@ std::vector<Table> run_tables(const RunResult& result, size_t top,
   }
   const auto add = [&](const char* role, const std::vector<NamedTensor>& list) {
     for (const NamedTensor& t : list) {
-      const TensorStatistics s = tensor_statistics(t.tensor);
+      TensorStatistics s = tensor_statistics(t.tensor);
+      if (!s.has_finite() && s.examined > 0)
+        s.least = s.most = s.mean = std::numeric_limits<double>::quiet_NaN();
       tables[1].rows.push_back(
           {std::string(role), t.name,
            fmt::format("{} {}", dtype_name(t.tensor.dtype()), dimensions_text(t.tensor.shape())),

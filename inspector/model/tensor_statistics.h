@@ -20,6 +20,9 @@ struct TensorStatistics {
   bool numeric = false;                                 // false for text and complex numbers
   static constexpr size_t kBins = 64;
   std::array<uint64_t, kBins> histogram{};  // of the finite elements, from least to most
+
+  // Whether an examined element is finite, so that there are extremes and moments.
+  bool has_finite() const { return examined > nans + infinities; }
 };
 
 // Large enough for every weight of a model that fits into memory. 1e8 elements take about a second.

@@ -432,7 +432,8 @@ void ProgramView::draw_totals() {
   ui::heading("Largest in the arena");
   const size_t peak = program_->peak(part_);
   const auto order = program_->alive_at(static_cast<int>(peak));
-  ui::dim_text(fmt::format("At the peak, instruction {}:", peak));
+  ui::dim_text(order.empty() ? "No arena, so no peak"
+                             : fmt::format("At the peak, instruction {}:", peak));
   for (size_t k = 0; k < std::min<size_t>(order.size(), 12); k++) {
     const ArenaInterval& v = program_->intervals()[order[k]];
     ImGui::PushID(static_cast<int>(k));

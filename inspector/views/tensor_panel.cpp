@@ -87,16 +87,20 @@ void TensorPanel::draw_statistics(const TensorStatistics& s) const {
   ui::row("elements", sampled ? fmt::format("{}, of which {} were examined", s.elements, s.examined)
                               : std::to_string(s.elements));
   if (!s.numeric || s.examined == 0) return;
-  ui::row("range", fmt::format("{}{} to {}", about, number_text(s.least), number_text(s.most)));
-  ui::row("mean, deviation",
-          fmt::format("{}{}, {}", about, number_text(s.mean), number_text(s.deviation)));
+  if (s.has_finite()) {
+    ui::row("range", fmt::format("{}{} to {}", about, number_text(s.least), number_text(s.most)));
+    ui::row("mean, deviation",
+            fmt::format("{}{}, {}", about, number_text(s.mean), number_text(s.deviation)));
+  } else {
+    ui::row("range", "none, no element is finite");
+  }
   const double part = static_cast<double>(s.zeros) / static_cast<double>(s.examined);
   const double zeros =
       sampled ? part * static_cast<double>(s.elements) : static_cast<double>(s.zeros);
   ui::row("zeros", fmt::format("{}{:.0f} ({:.1f} %)", about, zeros, 100 * part));
   if (s.nans + s.infinities > 0)
     ui::coloured_text(ui::colours().bad, fmt::format("{} NaN, {} infinite", s.nans, s.infinities));
-  draw_histogram(s);
+  if (s.has_finite()) draw_histogram(s);
 }
 
 // Returns the number of columns of elements that are completely visible next to the column of

@@ -45,6 +45,9 @@ TEST(TensorStatistics, CountNonFiniteValues) {
   EXPECT_EQ(s.nans, 1u);
   EXPECT_EQ(s.infinities, 2u);
   EXPECT_EQ(s.mean, 2);
+  const TensorStatistics none = tensor_statistics(Tensor::of<float>({2}, {nan, inf}));
+  EXPECT_TRUE(s.has_finite());
+  EXPECT_FALSE(none.has_finite()) << "there is no range";
 }
 
 TEST(TensorStatistics, HugeTensorsAreSampled) {
