@@ -298,8 +298,8 @@ void Workspace::profile(Tab& tab) {
   if (tab.profiling.started()) return;
   constexpr double kSeconds = 1;
   tab.profiling = Task<ProgramProfile>(
-      [popef = tab.document->popef, compilation = tab.compilation,
-       executable = tab.executable(), choices = tab.run.choices()](Progress& progress) {
+      [popef = tab.document->popef, compilation = tab.compilation, executable = tab.executable(),
+       choices = tab.run.choices()](Progress& progress) {
         if (popef) return profile_program(popef->program(executable), kSeconds, progress, choices);
         if (!compilation || !compilation->program)
           fail(ErrorCode::failed_precondition, "there is no program to run");
@@ -440,6 +440,8 @@ std::string Workspace::error() {
   if (tab && view_ == View::chip && tab->document && !tab->document->ir) return kNoGraphOfChip;
   if (tab && view_ == View::passes && tab->document && !tab->document->graph)
     return kNoGraphOfPasses;
+  if (tab && view_ == View::graph && tab->document && !tab->document->graph)
+    return tab->document->recording ? kNoGraphOfRecording : kNoGraphOfPopef;
   if (tab && !tab->overlay_error.empty()) return tab->overlay_error;
   return message_is_error_ ? message_ : "";
 }

@@ -29,7 +29,11 @@ namespace poprt::inspector {
 
 enum class View { graph, popef, program, passes, run, queues, compare, chip };
 inline constexpr int kViews = 8;
-// The text of the views of models for a file without a graph.
+// The texts of the views of models for a file without a graph.
+inline constexpr const char* kNoGraphOfPopef =
+    "A compiled model contains a program and no graph; see Program and PopEF, or open the original "
+    "model";
+inline constexpr const char* kNoGraphOfRecording = "A recording of queues has no graph; see Queues";
 inline constexpr const char* kNoGraphOfPasses =
     "Passes are shown for models: open the .onnx or the IR text";
 inline constexpr const char* kNoGraphOfChip =

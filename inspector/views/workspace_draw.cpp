@@ -324,9 +324,7 @@ bool Workspace::draw_compiling(Tab& tab) {
 
 void Workspace::draw_graph(Tab& tab, ImVec2 size) {
   if (!tab.document->graph) {
-    ui::dim_text(
-        "A compiled model contains a program and no graph; see Program and PopEF, or open the "
-        "original model");
+    ui::dim_text(tab.document->recording ? kNoGraphOfRecording : kNoGraphOfPopef);
     for (const std::string& problem : tab.document->problems)
       ui::coloured_text(ui::colours().warn, problem);
     return;

@@ -247,6 +247,7 @@ TEST_F(WorkspaceTest, AFileThatBecomesACompiledModelHasNoGraph) {
   EXPECT_FALSE(workspace->graph()->graph());
   EXPECT_EQ(workspace->graph()->selected(), kNone);
   EXPECT_TRUE(sees("A compiled model contains a program and no graph"));
+  EXPECT_TRUE(workspace->error().starts_with("A compiled model contains a program and no graph"));
   for (const char* command : {"copy what this view", "open all groups", "close all groups"}) {
     press('K', true);
     type(command);
