@@ -173,8 +173,7 @@ class NoMessages {
 
 }  // namespace
 
-void check_input_names(const std::vector<std::string>& names, const std::string& onnx,
-                       bool allow_links) {
+ModelNames model_names(const std::string& onnx, bool allow_links) {
   poprt_compile_options options = {};
   options.struct_size = sizeof options;
   options.allow_links = allow_links;
@@ -189,12 +188,18 @@ void check_input_names(const std::vector<std::string>& names, const std::string&
   }
   check(error);
   std::istringstream lines(take(shown));
-  constexpr std::string_view kInput = "input ";
-  std::vector<std::string> inputs;
+  ModelNames names;
   for (std::string line; std::getline(lines, line);)
-    if (line.starts_with(kInput))
-      inputs.push_back(line.substr(kInput.size(), line.rfind(": dtype - ") - kInput.size()));
-  check_input_names(names, inputs);
+    for (const auto& [word, list] : {std::pair(std::string_view("input "), &names.inputs),
+                                     std::pair(std::string_view("output "), &names.outputs)})
+      if (const size_t end = line.rfind(": dtype - "); line.starts_with(word) && end != line.npos)
+        list->push_back(line.substr(word.size(), end - word.size()));
+  return names;
+}
+
+void check_input_names(const std::vector<std::string>& names, const std::string& onnx,
+                       bool allow_links) {
+  check_input_names(names, model_names(onnx, allow_links).inputs);
 }
 
 void check_input_names(const std::vector<std::string>& names,

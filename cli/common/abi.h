@@ -87,6 +87,12 @@ struct NamedShape {
 std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words);
 // The same, but throws Usage also if an input has several shapes.
 std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& words);
+struct ModelNames {
+  std::vector<std::string> inputs, outputs;
+};
+// The names of the inputs and outputs of an ONNX file. Throws Failure if it cannot be read.
+ModelNames model_names(const std::string& onnx, bool allow_links);
+
 // Throws Usage if one of `names` is not in `inputs`, which are the inputs of a model. The message
 // suggests the most similar input.
 void check_input_names(const std::vector<std::string>& names,

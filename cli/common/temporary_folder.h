@@ -18,15 +18,9 @@ namespace poprt::cli {
 
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    namespace fs = std::filesystem;
-    std::error_code missing;
-    const fs::path folder = fs::temp_directory_path(missing);
-    if (missing) {
-      const char* given = std::getenv("TMPDIR");
-      throw Failure(fmt::format("there is no folder '{}' for temporary files (TMPDIR): {}",
-                                given ? given : "/tmp", missing.message()));
-    }
+  TemporaryFolder() : TemporaryFolder(system_folder()) {}
+  // Makes the folder in another one, for files that are renamed to their places there.
+  explicit TemporaryFolder(const std::filesystem::path& folder) {
     std::string name = (folder / "poprt_XXXXXX").string();
     if (!mkdtemp(name.data()))
       throw Failure(
@@ -43,6 +37,14 @@ class TemporaryFolder {
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  static std::filesystem::path system_folder() {
+    std::error_code missing;
+    std::filesystem::path folder = std::filesystem::temp_directory_path(missing);
+    if (!missing) return folder;
+    const char* given = std::getenv("TMPDIR");
+    throw Failure(fmt::format("there is no folder '{}' for temporary files (TMPDIR): {}",
+                              given ? given : "/tmp", missing.message()));
+  }
   std::filesystem::path path_;
   std::optional<RemovedWithUs> removed_;
 };

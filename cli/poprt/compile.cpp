@@ -10,6 +10,7 @@
 
 #include "common/abi.h"
 #include "common/check_report.h"
+#include "common/output_path.h"
 #include "common/progress.h"
 #include "common/scripts.h"
 #include "common/temporary_folder.h"
@@ -54,6 +55,28 @@ class NewModel {
   bool existed_, kept_ = false;
 };
 
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+// Whether the path is that of a file or of none, and not of a device or pipe.
+bool may_be_renamed(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  return !fs::exists(status) || fs::is_regular_file(status);
+}
+
+// Moves all files of a folder to another one of the same file system.
+void move_files(const fs::path& from, const fs::path& to) {
+  for (const auto& entry : fs::directory_iterator(from)) {
+    const fs::path target = resolve_links(to / entry.path().filename());
+    std::error_code error;
+    fs::rename(entry.path(), target, error);
+    if (error)
+      throw Failure(fmt::format("cannot write '{}': {}", target.string(), error.message()));
+  }
+}
+
 // Throws Usage if --input_shape names an input that the model does not have.
 void check_shape_names(const GivenOptions& given, const std::string& input) {
   if (!given.has("input_shape") || given.has("allow_unknown_inputs")) return;
@@ -95,31 +118,38 @@ void convert_and_compile(const GivenOptions& given) {
   if (only_prints(given)) return;
   MadeFolder made(given.text("output_dir", "./"));
   const bool writes = writes_converted(given);
-  // If the converted model is not requested (`writes`), scripts and checks write it into a
-  // temporary folder.
   const bool converts = writes || scripts || given.has("check");
-  std::optional<TemporaryFolder> unkept;
-  if (!writes && converts) unkept.emplace();
-  const std::string converted = unkept ? (unkept->path() / fs::path(input).filename()).string()
-                                       : converted_path(given, input);
+  const std::string converted = converted_path(given, input);
   const std::string popef =
-      exports ? popef_path(given, scripts ? converted : input).string() : std::string();
-  require_separate_files(given, {input}, converts ? converted : std::string(), popef);
+      exports ? popef_path(given, scripts && writes ? converted : input).string() : std::string();
+  require_separate_files(given, {input}, writes ? converted : std::string(), popef);
+  ExecutableReplacement replaced(given, popef);
+  // Scripts and checks write a converted model that is not requested (`writes`) into a temporary
+  // folder. A requested one is also there until it is clear that the executable may be replaced,
+  // so that the files of another model stay.
+  std::optional<TemporaryFolder> temporary;
+  if (converts && !writes) temporary.emplace();
+  if (writes && replaced.compares() && may_be_renamed(converted))
+    temporary.emplace(folder_of(converted));
   NewModel written(converted);
   std::string model = input;
   if (converts) {
     bar.begin("PopRT conversion");
-    model = convert(given, compiler.get(), input, converted);
+    const fs::path name = fs::path(writes ? converted : input).filename();
+    const fs::path made_here = temporary ? temporary->path() / name : fs::path(converted);
+    model = convert(given, compiler.get(), input, made_here.string());
+    replaced.require_same_model({made_here.string()}, false);
+    if (temporary && writes) move_files(temporary->path(), folder_of(converted));
+    if (scripts && writes) model = converted;
     bar.finish();
   }
   // A report of a check is printed even if the compilation fails, and its files stay.
   if (reports(given) || !compiles) written.keep(writes);
-  print_reports(given, fs::path(converted).parent_path());
+  print_reports(given, temporary && !writes ? temporary->path() : folder_of(converted));
   if (!exports) warn_of_executable(given);
   const poprt_compiler* last = scripts ? second.get() : compiler.get();
   if (exports) {
     bar.begin("Graph compilation");
-    ExecutableReplacement replaced(given, popef);
     check(poprt_compiler_compile_to_popef(last, model.c_str(), replaced.temporary_path().c_str()));
     bar.finish();
     replaced.commit();

@@ -22,6 +22,9 @@ std::set<std::string> input_names(const poprt_executable* e) {
   std::set<std::string> names;
   for (size_t i = 0; i < poprt_executable_input_count(e); i++)
     names.insert(poprt_anchor_name(poprt_executable_input(e, i)));
+  // All fused models have the input that selects a graph.
+  const auto first = names.lower_bound("graph0/");
+  if (first != names.end() && first->starts_with("graph0/")) names.erase("index");
   return names;
 }
 
@@ -83,23 +86,48 @@ fs::path ExecutableReplacement::temporary_path() const {
   return old_ ? fs::path(path_.string() + "-part") : path_;
 }
 
+void ExecutableReplacement::require_same_names(const std::set<std::string>& inputs,
+                                               const std::set<std::string>& outputs,
+                                               const std::string& name) const {
+  const auto require_common = [&](const char* what, const std::set<std::string>& before,
+                                  const std::set<std::string>& after) {
+    const auto kept = [&](const std::string& n) { return after.contains(n); };
+    if (before.empty() || std::ranges::any_of(before, kept)) return;
+    throw Failure(
+        fmt::format("'{}' contains another model with the name '{}', whose {}s are {}, not {}; "
+                    "give {}, or --overwrite",
+                    path_.string(), name, what, fmt::join(before, ", "), fmt::join(after, ", "),
+                    advice_));
+  };
+  require_common("input", input_names(old_.get()), inputs);
+  require_common("output", output_names(old_.get()), outputs);
+}
+
+void ExecutableReplacement::require_same_model(const std::vector<std::string>& converted,
+                                               bool fused) const {
+  if (!old_) return;
+  std::set<std::string> inputs, outputs;
+  for (size_t i = 0; i < converted.size(); i++) {
+    const std::string prefix = fused ? fmt::format("graph{}/", i) : std::string();
+    const ModelNames names = model_names(converted[i], false);
+    for (const std::string& name : names.inputs) inputs.insert(prefix + name);
+    for (const std::string& name : names.outputs) outputs.insert(prefix + name);
+  }
+  require_same_names(inputs, outputs, poprt_executable_name(old_.get()));
+}
+
 void ExecutableReplacement::commit() {
   if (!old_) return;
   poprt_executable* made = nullptr;
   check(poprt_executable_open(temporary_path().c_str(), &made));
   const Executable now(made);
   std::error_code error;
-  for (const auto& [what, names] :
-       {std::pair("input", &input_names), std::pair("output", &output_names)}) {
-    const std::set<std::string> before = names(old_.get()), after = names(now.get());
-    const auto kept = [&](const std::string& name) { return after.contains(name); };
-    if (before.empty() || std::ranges::any_of(before, kept)) continue;
+  try {
+    require_same_names(input_names(now.get()), output_names(now.get()),
+                       poprt_executable_name(now.get()));
+  } catch (const Failure&) {
     fs::remove(temporary_path(), error);
-    throw Failure(
-        fmt::format("'{}' contains another model with the name '{}', whose {}s are {}, not {}; "
-                    "give {}, or --overwrite",
-                    path_.string(), poprt_executable_name(now.get()), what, fmt::join(before, ", "),
-                    fmt::join(after, ", "), advice_));
+    throw;
   }
   const std::string before = source_hash(old_.get());
   if (!before.empty() && before != source_hash(now.get()))

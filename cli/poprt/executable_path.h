@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "common/abi.h"
 #include "common/option_table.h"
@@ -23,11 +25,19 @@ class ExecutableReplacement {
   // if commit() compares it with an old executable, else the final path. Only the extensions
   // differ, so the library derives the same name for the file of serialize_ir from both.
   std::filesystem::path temporary_path() const;
-  // Moves the temporary file to its place. Throws Failure if the old file is another model, that
-  // is, if no input or no output has the same name.
+  // Whether there is an old executable that the new one must be a version of.
+  bool compares() const { return old_ != nullptr; }
+  // Throws Failure if the old file is another model, that is, if no input or no output has the same
+  // name as one of the converted models. If they are `fused`, the names of the n-th begin
+  // with "graphN/".
+  void require_same_model(const std::vector<std::string>& converted, bool fused) const;
+  // Moves the temporary file to its place, or removes it and throws as above.
   void commit();
 
  private:
+  void require_same_names(const std::set<std::string>& inputs, const std::set<std::string>& outputs,
+                          const std::string& name) const;
+
   std::filesystem::path path_;
   std::string advice_;  // the options that give another path
   Executable old_;

@@ -68,12 +68,13 @@ void Fusion::run() {
   std::vector<std::string> sources;
   for (const auto& source : sources_) sources.push_back(source->path());
   require_separate_files(given_, sources, writes ? converted : std::string(), popef);
+  ExecutableReplacement replaced(given_, popef);
   if (writes) {
-    convert(converted);
+    convert(converted, replaced);
     fmt::print("converted model: {}\n", converted);
   } else if (std::ranges::any_of(models_, [](const GivenOptions& m) { return m.has("check"); })) {
     const TemporaryFolder unkept;  // the models are only checked
-    convert((unkept.path() / kName).string());
+    convert((unkept.path() / kName).string(), replaced);
   }
   made.keep();
   if (popef.empty() && !given_.has("run")) {
@@ -82,7 +83,8 @@ void Fusion::run() {
   }
   const Executable executable = compile();
   if (!popef.empty()) {
-    check(poprt_executable_save(executable.get(), popef.c_str()));
+    check(poprt_executable_save(executable.get(), replaced.temporary_path().c_str()));
+    replaced.commit();
     fmt::print("executable: {} ({:.1f} MB)\n", popef,
                static_cast<double>(fs::file_size(popef)) / 1e6);
   }
@@ -105,7 +107,7 @@ void Fusion::show() const {
   }
 }
 
-void Fusion::convert(const std::string& path) {
+void Fusion::convert(const std::string& path, const ExecutableReplacement& replaced) {
   const TemporaryFolder folder;
   std::vector<std::string> files;
   for (size_t i = 0; i < models_.size(); i++) {
@@ -119,6 +121,7 @@ void Fusion::convert(const std::string& path) {
     });
     bar_.finish();
   }
+  replaced.require_same_model(files, true);
   std::vector<const char*> raw;
   for (const std::string& file : files) raw.push_back(file.c_str());
   check(poprt_compiler_fuse_files(raw.data(), raw.size(), path.c_str()));

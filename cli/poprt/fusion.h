@@ -10,6 +10,7 @@
 #include "common/abi.h"
 #include "common/option_table.h"
 #include "common/progress.h"
+#include "poprt/executable_path.h"
 #include "poprt/settings.h"
 #include "poprt/source.h"
 
@@ -39,8 +40,8 @@ class Fusion {
 
  private:
   void show() const;
-  // Writes `path` only after all models have been converted.
-  void convert(const std::string& path);
+  // Writes `path` only after all models have been converted and if they may replace the executable.
+  void convert(const std::string& path, const ExecutableReplacement& replaced);
   Executable compile();
 
   const GivenOptions& given_;

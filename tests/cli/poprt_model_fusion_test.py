@@ -50,6 +50,19 @@ class ModelFusion(CommandTest):
         self.write("model0.onnx", add_reshape())
         self.write("model1.onnx", concat())
 
+    def test_other_models_do_not_replace_the_executable(self):
+        self.documented()
+        self.succeeds(*self.config())
+        self.write("model2.onnx", onnx.model([onnx.node("Neg", ["p"], ["q"])], [onnx.value("p", onnx.F32, [2])],
+                                             [onnx.value("q", onnx.F32, [2])]))
+        other = "export_popef: True\nmodel_fusion:\n  - input_model: model2.onnx\n"
+        refused = "executable.popef' contains another model with the name 'model_fusion', whose inputs are graph0/X, graph0/Y"
+        for more in ("", "check: True\n", "output: executable.popef\n", "output_model: other.onnx\n"):
+            self.fails(self.config(more + other), refused, "not graph0/p", "--overwrite")
+        self.succeeds(*self.config(CONFIG))
+        self.succeeds(*self.config("overwrite: True\n" + other))
+        self.assertIn("graph0/p", self.succeeds("executable.popef", command="popef_dump"))
+
     def test_the_documented_example(self):
         self.documented()
         printed = self.succeeds(*self.config())

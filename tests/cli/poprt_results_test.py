@@ -95,6 +95,27 @@ class Executables(Results):
         self.assertIn("contains the model 'm', not 'n'" + advice, self.run_command("-i", "n.onnx", "-o", "executable.popef", command="poprt").err)
         self.assertEqual(self.compiled("--overwrite"), (0, ""))
 
+    def test_a_refused_model_changes_no_file(self):
+        """The converted model, its reports and its external data are those of the executable."""
+        self.put("m.onnx", "Relu")
+        words = ["-i", "m.onnx", "--export_popef", "--output_dir", "out", "--check", "--precision_compare"]
+        self.succeeds(*words)
+        files = sorted(self.tree())
+        self.put("m.onnx", "Relu", outputs="u")
+        refused = "contains another model with the name 'm', whose outputs are y, not u"
+        self.fails(words, refused)
+        self.fails(["-i", "m.onnx", "-o", "out/executable.popef", "--output_dir", "out", "--keep_converted"], refused)
+        self.put("m.onnx", "Neg")
+        self.assertIn("is replaced", self.run_command(*words).err)
+        self.assertEqual(sorted(self.tree()), files)
+        os.rename(self.path("out/m.optimized.onnx"), self.path("linked.onnx"))
+        os.symlink("../linked.onnx", self.path("out/m.optimized.onnx"))
+        self.put("m.onnx", "Abs")
+        before = self.tree()["linked.onnx"]
+        self.run_command(*words)
+        self.assertTrue(os.path.islink(self.path("out/m.optimized.onnx")))
+        self.assertNotEqual(self.tree()["linked.onnx"], before)
+
     def test_a_model_without_inputs_is_identified_by_its_outputs(self):
         for constant, stdout_text in ((1.0, ""), (2.0, self.REPLACED)):
             y = onnx.value("y", onnx.F32, [2])
