@@ -7,6 +7,7 @@
 #include "common/file_signals.h"
 #include "common/interrupt.h"
 #include "common/waiting.h"
+#include "common/written_files.h"
 
 namespace {
 
@@ -54,6 +55,9 @@ int main(int argc, char** argv) {
       throw Usage("--executable and --output need --tensor or --feed");
     if (!name.empty()) {
       if (output.empty()) output = file_name(name) + ".npy";
+      CommandFiles files;
+      files.reads(file);
+      files.writes(output, Contents::arrays, "--output");
       const auto export_data = tensor.empty() ? poprt_popef_export_feed : poprt_popef_export_tensor;
       check(export_data(file.c_str(), name.c_str(),
                         executable.empty() ? nullptr : executable.c_str(), output.c_str()));

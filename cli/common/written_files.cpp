@@ -84,26 +84,53 @@ std::set<fs::path> external_data_of(const fs::path& model) {
 
 namespace {
 
-// The first bytes of a file, at most `size`. Returns none for a file that cannot be read.
-std::string first_bytes(const fs::path& path, size_t size) {
+// The first bytes of a file, at most `size`, or an empty optional if it cannot be read.
+std::optional<std::string> first_bytes(const fs::path& path, size_t size) {
   std::ifstream file(path, std::ios::binary);
+  if (!file) return {};
   std::string bytes(size, '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<size_t>(file.gcount()));
   return bytes;
 }
 
-bool may_be_arrays(const fs::path& path) {
-  const std::string bytes = first_bytes(path, 6);
-  return bytes.empty() || bytes == "\x93NUMPY" || bytes.starts_with("PK");  // .npy or .npz
+// Whether the bytes begin as an ONNX model: field 1, the version of the IR, and the tag of another
+// field of ModelProto. A tensor of ONNX (.pb) begins with the same field, but others follow.
+bool begins_as_onnx(std::string_view bytes) {
+  constexpr std::string_view kTags("\x12\x1a\x22\x28\x32\x3a\x42\x72", 8);
+  return bytes.size() > 2 && bytes[0] == '\x08' && (bytes[1] & 0x80) == 0 &&
+         kTags.find(bytes[2]) != kTags.npos;
+}
+
+bool begins_as(Contents contents, const std::string& bytes) {
+  switch (contents) {
+    case Contents::arrays:  // .npy or .npz
+      return bytes.starts_with("\x93NUMPY") || bytes.starts_with("PK");
+    case Contents::ir:
+      return bytes.starts_with("{\"format\": \"poprt ir") || bytes.starts_with("graph \"");
+    case Contents::onnx: return begins_as_onnx(bytes);
+    case Contents::popef: return bytes.starts_with("PopEF ");
+    case Contents::recording: return bytes.starts_with("{\"poprt_telemetry\"");
+    case Contents::svg:
+      return bytes.starts_with("<svg") ||
+             (bytes.starts_with("<?xml") && bytes.find("<svg") != bytes.npos);
+  }
+  return false;
+}
+
+const char* is_not(Contents contents) {
+  switch (contents) {
+    case Contents::arrays: return "contains no arrays of NumPy";
+    case Contents::ir: return "contains no IR of poprt";
+    case Contents::onnx: return "is no ONNX model";
+    case Contents::popef: return "is no PopEF file";
+    case Contents::recording: return "is no recording of telemetry";
+    case Contents::svg: return "is no SVG picture";
+  }
+  return "";
 }
 
 }  // namespace
-
-bool may_be_popef(const fs::path& path) {
-  const std::string bytes = first_bytes(path, 6);
-  return bytes.empty() || bytes == "PopEF ";
-}
 
 void CommandFiles::reads(const fs::path& file) { inputs_.push_back(file); }
 
@@ -139,25 +166,23 @@ void CommandFiles::require_unread(const fs::path& file, const std::string& optio
 
 void CommandFiles::may_overwrite(bool given) { overwrite_ = given; }
 
-void CommandFiles::require_popef(const fs::path& file, const std::string& option) const {
-  if (file.extension() != ".popef" || overwrite_.value_or(false) || may_be_popef(file)) return;
-  refuse(file, option, "the file exists and is no PopEF file",
+void CommandFiles::require_contents(const fs::path& file, Contents contents,
+                                    const std::string& option) const {
+  constexpr size_t kHead = 1024;
+  if (overwrite_.value_or(false)) return;
+  const std::optional<std::string> bytes = first_bytes(file, kHead);
+  if (bytes && (bytes->empty() || begins_as(contents, *bytes))) return;
+  refuse(file, option,
+         fmt::format("the file exists and {}", bytes ? is_not(contents) : "cannot be read"),
          overwrite_ ? ", or --overwrite" : "");
 }
 
-void CommandFiles::writes_arrays(const fs::path& file, const std::string& option) {
-  writes(file, option);
-  std::error_code error;
-  if (fs::is_regular_file(file, error) && !may_be_arrays(file))
-    refuse(file, option, "the file exists and contains no arrays of NumPy");
-}
-
-void CommandFiles::writes(const fs::path& file, const std::string& option) {
+void CommandFiles::writes(const fs::path& file, Contents contents, const std::string& option) {
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) return;
   if (fs::exists(status)) require_unread(file, option);
-  if (fs::exists(status)) require_popef(file, option);
+  if (fs::exists(status)) require_contents(file, contents, option);
   for (const auto& [other, of] : outputs_)
     if (is_same(other, file) || final_path(other) == final_path(file))
       refuse(file, option,

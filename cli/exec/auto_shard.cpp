@@ -143,7 +143,7 @@ int run(AutoShardArguments a) {
   }
   CommandFiles files;
   files.reads_model(a.input_model);
-  files.writes(a.output_model, "--output_model");
+  files.writes(a.output_model, Contents::onnx, "--output_model");
   if (!a.target.empty() && a.optimal_perf)
     throw Usage("--optimal_perf measures, and --target estimates: give one of them");
   const AutoShardArguments standard;

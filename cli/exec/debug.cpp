@@ -46,7 +46,7 @@ void save(const ir::Graph& graph, const std::string& source, const std::string& 
   CommandFiles files;
   files.reads_model(source);
   for (const std::string& word : words) files.reads(word.substr(word.rfind('=') + 1));
-  files.writes(target, "--output_model");
+  files.writes(target, Contents::onnx, "--output_model");
   onnx::ExportOptions written;
   written.sources.emplace_back(source);
   onnx::export_file(graph, target, written);

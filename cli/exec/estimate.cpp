@@ -365,7 +365,7 @@ void require_separate_picture(const EstimateArguments& a) {
   files.reads_model(a.source.path);
   files.reads(a.target);
   files.reads(a.compare);
-  files.writes(a.svg, "--svg");
+  files.writes(a.svg, Contents::svg, "--svg");
 }
 
 int run(EstimateArguments a) {

@@ -326,7 +326,7 @@ void require_separate_save(const GenerateArguments& a) {
     files.reads_model(a.model);
   files.reads(a.tokenizer);
   for (const std::string& features : a.features) files.reads(features);
-  files.writes(a.save, "--save");
+  files.writes(a.save, Contents::popef, "--save");
   require_own_save(a);
 }
 

@@ -72,7 +72,11 @@ std::string picture(const Document& d) {
 // Observes running processes for a while, then prints the result.
 int watch(const InspectSettings& s) {
   TelemetryWatcher watcher(s.folder);
-  if (!s.record.empty()) watcher.record(s.record);
+  if (!s.record.empty()) {
+    CommandFiles files;
+    files.writes(s.record, Contents::recording, "--record");
+    watcher.record(s.record);
+  }
   std::this_thread::sleep_for(std::chrono::duration<double>(s.seconds));
   watcher.stop_recording();
   if (const std::string error = watcher.error(); !error.empty()) throw Failure(error);
@@ -119,7 +123,7 @@ void require_separate_outputs(const InspectSettings& s) {
   for (const auto* words : {&s.inputs, &s.references})
     for (const std::string& word : *words) files.reads(word.substr(word.rfind('=') + 1));
   for (const std::string& word : s.outputs)
-    files.writes_arrays(split_pair(word, "--output").second, "--output");
+    files.writes(split_pair(word, "--output").second, Contents::arrays, "--output");
 }
 
 // Runs the model and the model that it is compared with. Returns 1 if outputs differ.

@@ -268,7 +268,7 @@ void require_separate_output(const RecompileArguments& a, const Source& source) 
   if (a.output.empty()) return;
   CommandFiles files;
   if (!source.bytes) files.reads_model(source.found);
-  files.writes(a.output, "--output");
+  files.writes(a.output, Contents::popef, "--output");
 }
 
 int recompile(const RecompileArguments& a) {

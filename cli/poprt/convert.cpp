@@ -44,11 +44,12 @@ void require_separate_files(const GivenOptions& given, const std::vector<std::st
            {"output", "output_dir", "output_model", "popef_name", "compiler_options"}))
     files.reads(word);
   if (given.has("saved_model")) files.reads_folder(given.text("saved_model"));
-  if (!converted.empty()) files.writes(converted, "--output_model");
-  if (!popef.empty()) files.writes(popef, given.has("output") ? "--output" : "--popef_name");
+  if (!converted.empty()) files.writes(converted, Contents::onnx, "--output_model");
+  if (!popef.empty())
+    files.writes(popef, Contents::popef, given.has("output") ? "--output" : "--popef_name");
   if (const fs::path ir = ir_path(given, popef);
       !ir.empty() && (!popef.empty() || given.has("run")))
-    files.writes(ir, "--compiler_options serialized_ir_dest");
+    files.writes(ir, Contents::ir, "--compiler_options serialized_ir_dest");
 }
 
 std::string convert(const GivenOptions& given, const poprt_compiler* compiler,

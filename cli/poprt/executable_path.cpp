@@ -93,11 +93,10 @@ void ExecutableReplacement::require_same_names(const std::set<std::string>& inpu
                                   const std::set<std::string>& after) {
     const auto kept = [&](const std::string& n) { return after.contains(n); };
     if (before.empty() || std::ranges::any_of(before, kept)) return;
-    throw Failure(
-        fmt::format("'{}' contains another model with the name '{}', whose {}s are {}, not {}; "
-                    "give {}, or --overwrite",
-                    path_.string(), name, what, fmt::join(before, ", "), fmt::join(after, ", "),
-                    advice_));
+    throw Failure(fmt::format(
+        "'{}' contains another model with the name '{}', whose {}s are {}, not {}; "
+        "give {}, or --overwrite",
+        path_.string(), name, what, fmt::join(before, ", "), fmt::join(after, ", "), advice_));
   };
   require_common("input", input_names(old_.get()), inputs);
   require_common("output", output_names(old_.get()), outputs);

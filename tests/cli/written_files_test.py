@@ -86,6 +86,37 @@ class WrittenFiles(CommandTest):
         for words in (["empty.popef"], ["damaged.popef"], ["notes.popef", "--overwrite"]):
             self.succeeds("-i", model("relu"), "-o", *words, command="poprt")
 
+    def test_a_file_of_another_kind_stays(self):
+        """Every output replaces only files of its own kind."""
+        shutil.copy(model("relu"), self.path("m.onnx"))
+        shutil.copy(model("relu"), self.path("model.svg"))
+        self.write("notes.txt", b"my notes")
+        self.write("cuts.yaml", b"- node: y\n  device: 0\n")
+        self.succeeds("-i", "m.onnx", "-o", "m.popef", command="poprt")
+        notes = "cannot write 'notes.txt': the file exists and "
+        for words in ([], ["--manual_sharding_config", "cuts.yaml", "--only_manual_sharding"]):
+            self.refused("poprt", ["-i", "m.onnx", *words, "--output_model", "notes.txt"], "cannot write './notes.txt'", "is no ONNX model", "or --overwrite")
+        self.refused("poprt", ["-i", "m.onnx", "-o", "n.popef", "--compiler_options", "serialize_ir=True",
+                               "serialized_ir_dest=notes.txt"], notes + "contains no IR of poprt")
+        self.refused("poprt_exec debug extract", ["--src_model", "m.onnx", "--input_names", "x", "--output_names", "y",
+                                                  "--output_model", "notes.txt"], notes + "is no ONNX model")
+        self.refused("poprt_exec debug modify", ["--model", "m.onnx", "--sort", "--output_model", "notes.txt"], notes + "is no ONNX model")
+        self.refused("poprt_exec auto_shard", ["-i", "m.onnx", "--num_ipus", "2", "--output_model", "notes.txt"], notes + "is no ONNX model")
+        for name in ("notes.txt", "model.svg"):
+            self.refused("poprt_exec estimate", ["m.onnx", "--svg", name], f"cannot write '{name}': the file exists and is no SVG picture")
+        self.refused("poprt_exec inspect", ["--view", "queues", "--seconds", "0.1", "--record", "notes.txt"],
+                     notes + "is no recording of telemetry")
+        self.refused("popef_dump", ["m.popef", "--tensor", "y", "--output", "notes.txt"], notes + "contains no arrays of NumPy")
+        self.refused("popef_dump", ["m.popef", "--tensor", "y", "--output", "m.popef"], "same file as 'm.popef', which the command reads")
+
+    def test_every_output_replaces_an_earlier_one(self):
+        shutil.copy(model("relu"), self.path("m.onnx"))
+        for _ in range(2):
+            self.succeeds("-i", "m.onnx", "-o", "m.popef", "--keep_converted", "--compiler_options", "serialize_ir=True", command="poprt")
+            self.succeeds("--model", "m.onnx", "--sort", "--output_model", "s.onnx", command="poprt_exec debug modify")
+            self.succeeds("m.onnx", "--svg", "e.svg", command="poprt_exec estimate")
+            self.succeeds("--view", "queues", "--seconds", "0.1", "--record", "r.txt", command="poprt_exec inspect")
+
     def test_the_file_of_serialize_ir_has_a_name_of_the_executable(self):
         words = ["-o", "x.popef", "--compiler_options", "serialize_ir=True"]
         shutil.copy(model("relu"), self.path("x.onnx"))

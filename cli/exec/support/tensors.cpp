@@ -130,7 +130,7 @@ void require_separate_files(const std::string& model,
   files.reads_model(model);
   for (const auto* words : inputs)
     for (const std::string& word : *words) files.reads(word.substr(word.rfind('=') + 1));
-  for (const auto& [name, path] : outputs) files.writes_arrays(path, "--output");
+  for (const auto& [name, path] : outputs) files.writes(path, Contents::arrays, "--output");
 }
 
 namespace {

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "common/abi.h"
 #include "common/temporary_folder.h"
@@ -14,15 +17,16 @@ namespace fs = std::filesystem;
 
 class WrittenFiles : public testing::Test {
  protected:
-  fs::path file(const std::string& name, const std::string& bytes = "x") {
+  fs::path file(const std::string& name, const std::string& bytes = kModel) {
     fs::create_directories((folder.path() / name).parent_path());
     std::ofstream(folder.path() / name, std::ios::binary) << bytes;
     return folder.path() / name;
   }
   static std::string message(CommandFiles& files, const fs::path& path,
-                             const std::string& option = "--output") {
+                             const std::string& option = "--output",
+                             Contents contents = Contents::onnx) {
     try {
-      files.writes(path, option);
+      files.writes(path, contents, option);
     } catch (const Failure& e) {
       return e.what();
     }
@@ -35,6 +39,8 @@ class WrittenFiles : public testing::Test {
       size = {static_cast<char>(name.size() % 128 + 128), static_cast<char>(name.size() / 128)};
     return "\x0a\x08location\x12" + size + name;
   }
+  static constexpr const char* kModel =
+      "\x08\x0a\x12\x05torch";  // the first bytes of an ONNX model
   TemporaryFolder folder;
 };
 
@@ -87,25 +93,59 @@ TEST_F(WrittenFiles, FilesOfAFolderAreNotReplaced) {
   files.reads_folder(folder.path() / "model/");
   EXPECT_NE(message(files, file("model/model.onnx")), "accepted");
   EXPECT_NE(message(files, file("model/onnx/model.data")), "accepted");
-  EXPECT_EQ(message(files, file("model/saved.popef", "PopEF ")), "accepted");
+  EXPECT_EQ(message(files, file("model/saved.popef", "PopEF "), "--save", Contents::popef),
+            "accepted");
   EXPECT_EQ(message(files, file("model2/model.onnx")), "accepted");
   EXPECT_EQ(message(files, folder.path() / "model/new.onnx"), "accepted");
 }
 
-TEST_F(WrittenFiles, OnlyPopefFilesAreReplacedByPopefFiles) {
-  CommandFiles files;
-  EXPECT_EQ(message(files, file("a.popef", "notes")),
-            "--output: cannot write '" + (folder.path() / "a.popef").string() +
-                "': the file exists and is no PopEF file; give another path");
-  for (const char* bytes : {"", "PopEF ", "PopEF more"}) {
-    CommandFiles others;
-    EXPECT_EQ(message(others, file("a.popef", bytes)), "accepted") << bytes;
+TEST_F(WrittenFiles, OnlyFilesOfTheSameKindAreReplaced) {
+  struct Kind {
+    Contents contents;
+    std::vector<std::string> begins;
+    const char* missing;
+  };
+  const std::vector<Kind> kinds = {
+      {Contents::arrays, {"\x93NUMPY\x01", "PK\x03\x04"}, "contains no arrays of NumPy"},
+      {Contents::ir,
+       {"{\"format\": \"poprt ir 1\",", "graph \"g\" opset"},
+       "contains no IR of poprt"},
+      {Contents::onnx, {kModel, "\x08\x08:\x02"}, "is no ONNX model"},
+      {Contents::popef, {"PopEF ", "PopEF more"}, "is no PopEF file"},
+      {Contents::recording, {"{\"poprt_telemetry\": 1}\n"}, "is no recording of telemetry"},
+      {Contents::svg, {"<svg xmlns=", "<?xml version=\"1.0\"?>\n<svg>"}, "is no SVG picture"}};
+  std::vector<std::string> others = {"notes", "x", "{\"a\": 1}", "<html>",
+                                     "\x08\x02\x08\x03\x10\x01"};
+  for (const Kind& kind : kinds)
+    others.insert(others.end(), kind.begins.begin(), kind.begins.end());
+  for (const Kind& kind : kinds) {
+    const auto written = [&](const std::string& bytes) {
+      CommandFiles files;
+      return message(files, file("a.popef", bytes), "--output", kind.contents);
+    };
+    EXPECT_EQ(written(""), "accepted");
+    for (const std::string& bytes : others) {
+      const bool same = std::ranges::find(kind.begins, bytes) != kind.begins.end();
+      EXPECT_EQ(written(bytes),
+                same ? std::string("accepted")
+                     : "--output: cannot write '" + (folder.path() / "a.popef").string() +
+                           "': the file exists and " + kind.missing + "; give another path")
+          << bytes;
+    }
   }
-  EXPECT_EQ(message(files, file("a.txt", "notes")), "accepted");
+  CommandFiles files;
   files.may_overwrite(false);
-  EXPECT_TRUE(message(files, file("a.popef", "P")).ends_with("give another path, or --overwrite"));
+  EXPECT_TRUE(message(files, file("b", "P")).ends_with("give another path, or --overwrite"));
   files.may_overwrite(true);
-  EXPECT_EQ(message(files, file("a.popef", "notes")), "accepted");
+  EXPECT_EQ(message(files, file("b", "notes")), "accepted");
+}
+
+TEST_F(WrittenFiles, AFileThatCannotBeReadIsNotReplaced) {
+  const fs::path hidden = file("hidden.onnx");
+  fs::permissions(hidden, fs::perms::none);
+  if (std::ifstream(hidden)) GTEST_SKIP() << "this user reads all files";
+  CommandFiles files;
+  EXPECT_NE(message(files, hidden).find("the file exists and cannot be read"), std::string::npos);
 }
 
 TEST_F(WrittenFiles, TwoOutputsAreTwoFiles) {
