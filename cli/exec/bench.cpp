@@ -16,11 +16,13 @@
 #include "common/json.h"
 #include "common/random_inputs.h"
 #include "common/waiting.h"
+#include "compiler/driver.h"
 #include "exec/commands.h"
 #include "exec/support/any_shape.h"
 #include "exec/support/cases.h"
 #include "exec/support/clients.h"
 #include "exec/support/generation_bench.h"
+#include "exec/support/given_shapes.h"
 #include "exec/support/latencies.h"
 #include "exec/support/session_bench.h"
 #include "exec/support/tensors.h"
@@ -348,6 +350,16 @@ int bench_generation(const BenchArguments& a) {
   return stopped_by_user ? kInterrupted : 0;
 }
 
+// Takes variable dimensions of an ONNX model from the files of its inputs.
+void shapes_from_inputs(BenchArguments& a) {
+  std::vector<std::string> words = a.inputs;
+  words.insert(words.end(), a.inputs_pb.begin(), a.inputs_pb.end());
+  if (words.empty() || a.model.ends_with(".popef")) return;
+  const auto graph = compiler::read_model({.path = a.model}, a.compile.allow_links);
+  check_given_names(*graph, words);
+  shapes_from_files(*graph, words, a.compile);
+}
+
 int bench(BenchArguments& a) {
   if (a.generate) return bench_generation(a);
   if (std::filesystem::is_directory(a.model))
@@ -364,6 +376,7 @@ int bench(BenchArguments& a) {
   const auto t0 = Clock::now();
   std::optional<Waiting> waiting;
   waiting.emplace(a.model.ends_with(".popef") ? "open" : "compile");
+  shapes_from_inputs(a);
   const Executable executable = load_model(a.model, a.compile);
   require_no_generator(executable.get(), a.model);
   Runner runner;

@@ -17,6 +17,7 @@
 #include "exec/commands.h"
 #include "exec/support/any_shape.h"
 #include "exec/support/cases.h"
+#include "exec/support/given_shapes.h"
 #include "exec/support/tensors.h"
 
 namespace poprt::cli {
@@ -76,31 +77,38 @@ std::string numbered(const CompareArguments& a, const char* stem, size_t i) {
 // Sets variable dimensions of an ONNX model that no option fixes to those of the data.
 void shapes_from_data(CompareArguments& a) {
   if (a.model.ends_with(".popef")) return;
-  const auto graph = compiler::read_model({.path = a.model});
-  const auto named = parse_shapes(a.compile.input_shape);
-  for (size_t i = 0, at = 0; i < graph->inputs().size(); i++) {
+  const auto graph = compiler::read_model({.path = a.model}, a.compile.allow_links);
+  std::vector<std::string> words = a.inputs;
+  words.insert(words.end(), a.inputs_pb.begin(), a.inputs_pb.end());
+  check_given_names(*graph, words);
+  const size_t given = words.size();
+  for (size_t i = 0, number = 0; i < graph->inputs().size() && !a.data_set.empty(); i++) {
     const ir::Value* v = graph->inputs()[i];
     if (v->is_constant()) continue;
-    const size_t number = at++;
-    const auto fixed = std::any_of(named.begin(), named.end(),
-                                   [&](const NamedShape& n) { return n.name == v->name(); });
-    if (v->type.is_static() || fixed || a.compile.batch_size > 0) continue;
-    std::string path = a.data_set.empty() ? "" : numbered(a, "input", number);
-    for (const auto* words : {&a.inputs, &a.inputs_pb})
-      for (const std::string& word : *words)
-        if (word.starts_with(v->name() + "=")) path = word.substr(v->name().size() + 1);
-    if (path.empty() || !std::filesystem::exists(path)) continue;
-    const std::vector<int64_t> found = read_tensor(path).shape;
-    if (v->type.has_shape &&
-        !std::ranges::equal(v->type.shape, found, [](int64_t declared, int64_t size) {
-          return declared == kUnknownDim || declared == size;
-        }))
-      throw Failure(fmt::format("input '{}' is {}, but '{}' has shape [{}]", v->name(),
-                                ir::type_string(v->type), path, fmt::join(found, ",")));
-    std::string dims;
-    for (const int64_t d : found) dims += (dims.empty() ? "" : ",") + std::to_string(d);
-    a.compile.input_shape.push_back(v->name() + "=" + dims);
+    const std::string path = numbered(a, "input", number++), start = v->name() + "=";
+    const bool named =
+        std::any_of(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(given),
+                    [&](const std::string& word) { return word.starts_with(start); });
+    if (!named && std::filesystem::exists(path)) words.push_back(start + path);
   }
+  shapes_from_files(*graph, words, a.compile);
+}
+
+bool has_data(const std::filesystem::path& folder, const char* stem) {
+  return std::filesystem::exists(folder / fmt::format("{}_0.pb", stem));
+}
+
+// Throws Failure for a folder that is no data set, such as that of several ones.
+void check_data_set(const std::string& folder) {
+  namespace fs = std::filesystem;
+  if (has_data(folder, "input") || has_data(folder, "output")) return;
+  std::vector<std::string> sets;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (has_data(entry.path(), "output")) sets.push_back(entry.path().string());
+  std::ranges::sort(sets);
+  throw Failure(fmt::format("--data_set: there is no input_0.pb in '{}'{}", folder,
+                            sets.empty() ? "" : fmt::format("; there is one in '{}'", sets[0])));
 }
 
 struct Difference {
@@ -275,6 +283,7 @@ class Run {
 
 int run(CompareArguments& a) {
   const Accepted tolerance = tolerance_of(a);
+  if (!a.data_set.empty()) check_data_set(a.data_set);
   shapes_from_data(a);
   const Waiting waiting("compare");
   const Executable executable = load_model(a.model, a.compile);
@@ -292,6 +301,8 @@ int run(CompareArguments& a) {
     add(ins, "input", a.inputs_pb);
     add(outs, "output", a.references);
   }
+  if (a.references.empty() && !a.data_set.empty())
+    throw Failure(fmt::format("--data_set: there is no output_0.pb in '{}'", a.data_set));
   if (a.references.empty())
     throw Usage(
         "there is no reference; give --reference NAME=FILE.npy or --data_set FOLDER; poprt_exec "

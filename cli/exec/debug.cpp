@@ -18,6 +18,7 @@
 #include "exec/commands.h"
 #include "exec/support/debug_model.h"
 #include "exec/support/debug_run.h"
+#include "exec/support/given_shapes.h"
 #include "model/run_input.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
@@ -230,10 +231,15 @@ void fix_both_shapes(ir::Graph& source, ir::Graph& other, const CompileSettings&
   fix(other, second);
 }
 
-int compare(const Comparison& c) {
+int compare(Comparison& c) {
   check_metrics(names_in(c.methods));
   const auto source = compiler::read_model({.path = c.src_model}),
              other = compiler::read_model({.path = c.dst_model});
+  std::vector<std::string> files = c.input_data;
+  std::erase_if(files, [](const std::string& word) {
+    return !word.ends_with(".npy") && !word.ends_with(".pb");
+  });
+  shapes_from_files(*source, files, c.compile);
   fix_both_shapes(*source, *other, c.compile);
   Pairs mapped;
   const Pairs pairs = tensors_to_compare(c, *source, *other, mapped);

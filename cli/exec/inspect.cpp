@@ -13,6 +13,7 @@
 #include "common/arguments.h"
 #include "common/written_files.h"
 #include "exec/commands.h"
+#include "exec/support/given_shapes.h"
 #include "kernels/common/instruction_set.h"
 #include "model/class_names.h"
 #include "model/format.h"
@@ -107,7 +108,14 @@ const NamedTensor& output_called(const RunResult& result, const std::string& nam
 
 // Compiles the graph of a document for the given shapes.
 Compilation compiled(const InspectSettings& s, const Document& d) {
-  const ChosenShapes shapes = read_shapes(fmt::format("{}", fmt::join(s.shapes, " ")));
+  CompileSettings settings;
+  settings.input_shape = s.shapes;
+  std::vector<std::string> files = s.inputs;
+  std::erase_if(files, [](const std::string& word) {
+    return !word.ends_with(".npy") && !word.ends_with(".pb");
+  });
+  shapes_from_files(*d.ir, files, settings);
+  const ChosenShapes shapes = read_shapes(fmt::format("{}", fmt::join(settings.input_shape, " ")));
   std::string assumed;
   Compilation made = compile_with_history(*d.ir, options_for_inspection(*d.ir, assumed, shapes));
   if (!assumed.empty() && !s.json && s.view != kRunView) fmt::print("compiled for {}\n", assumed);

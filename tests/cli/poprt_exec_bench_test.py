@@ -9,6 +9,7 @@ import subprocess
 import time
 import unittest
 
+import onnx_writer as onnx
 from support import DIGITS, RECORDS, CommandTest, model
 
 TEXTS = os.path.join(RECORDS, "generation", "genai")  # 53 tokens, a context of 64
@@ -25,6 +26,16 @@ class Bench(CommandTest):
         self.assertRegex(text, r"load [\d.]+ ms, 10 requests, 1 client\n")
         self.assertTrue(re.search(r"min [\d.]+ +median [\d.]+ +p90 [\d.]+ +p99 [\d.]+ +max [\d.]+\n", text), text)
         self.assertRegex(text, r"throughput: [\d.]+ requests/s\n")
+
+    def test_shapes_come_from_files(self):
+        self.write("open.onnx", onnx.model([onnx.node("Relu", ["x"], ["y"])], [onnx.value("x", onnx.F32, ["n", 3])],
+                                           [onnx.value("y", onnx.F32, ["n", 3])]))
+        self.npy("x.npy", "f4", [2, 3], [0] * 6)
+        words = ["open.onnx", "--iterations", "1", "--input"]
+        self.succeeds(*words, "x=x.npy")
+        self.fails([*words, "x=none.npy"], "'none.npy'", "No such file")
+        self.fails([*words, "X=x.npy"], "the model has no input 'X'; it has: x")
+        self.fails([*words, "x=x.npy", "--input_shape", "x=4,3"], "[4,3]", "x.npy")
 
     def test_a_fused_model_of_one_has_its_name(self):
         self.write("one.yaml", f"model_fusion:\n- input_model: {model('relu')}\nexport_popef: True\n".encode())

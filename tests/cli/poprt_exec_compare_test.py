@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import shutil
 import struct
 import unittest
 
@@ -40,6 +41,29 @@ class Compare(CommandTest):
         result = self.compare("off.npy")
         self.assertEqual((result.code, result.err), (1, ""))
         self.assertIn("DIFFERS y: 1 of 6", result.out)
+
+    def open_model(self):
+        self.write("open.onnx", onnx.model([onnx.node("Relu", ["x"], ["y"])], [onnx.value("x", onnx.F32, ["n", 3])],
+                                           [onnx.value("y", onnx.F32, ["n", 3])]))
+        return "open.onnx"
+
+    def test_files_of_a_model_with_variable_dimensions(self):
+        """A missing file and a misspelt name are not reported as variable dimensions."""
+        words = [self.open_model(), "--reference", "y=y.npy", "--input"]
+        self.assertIn("agrees  y: 0 of 6", self.succeeds(*words, "x=x.npy"))
+        self.fails([*words, "x=none.npy"], "'none.npy'", "No such file")
+        self.fails([*words, "X=x.npy"], "the model has no input 'X'; it has: x")
+
+    def test_a_folder_that_is_no_data_set(self):
+        for name in (self.open_model(), model("relu")):
+            os.makedirs(self.path("sets/test_data_set_0"), exist_ok=True)
+            self.fails([name, "--data_set", "sets"], "--data_set: there is no input_0.pb in 'sets'\n")
+            self.tensor_pb("sets/test_data_set_0/input_0.pb", 1, [2, 3], struct.pack("<6f", *X))
+            self.fails([name, "--data_set", "sets/test_data_set_0"], "there is no output_0.pb in 'sets/test_data_set_0'")
+            self.tensor_pb("sets/test_data_set_0/output_0.pb", 1, [2, 3], struct.pack("<6f", *Y))
+            self.fails([name, "--data_set", "sets"], "no input_0.pb in 'sets'; there is one in 'sets/test_data_set_0'")
+            self.assertIn("agrees", self.succeeds(name, "--data_set", "sets/test_data_set_0"))
+            shutil.rmtree(self.path("sets"))
 
     def test_models_of_a_fused_one(self):
         self.write("c.yaml", f"output_dir: .\nexport_popef: True\nmodel_fusion:\n- input_model: {model('relu')}\n"

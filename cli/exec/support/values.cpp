@@ -11,6 +11,7 @@
 #include "compiler/driver.h"
 #include "compiler/fix_shapes.h"
 #include "compiler/flow/specialize.h"
+#include "exec/support/given_shapes.h"
 #include "exec/support/tensors.h"
 #include "onnx/export.h"
 #include "onnx/tensor_io.h"
@@ -203,6 +204,8 @@ PreparedModel load_with_values(const std::string& path, CompileSettings& setting
     } catch (const std::exception&) {
       std::rethrow_exception(first);
     }
+    check_given_names(*model, words);
+    check_given_names(*model, pb_words);
     Values values = read_values(*model, words, pb_words);
     check_shapes(*model, values);
     if (random && !add_random_text(*model, settings, values) && words.empty() && pb_words.empty())
