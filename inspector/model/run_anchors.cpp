@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "model/format.h"
 #include "model/variant_names.h"
+#include "program/link.h"
 #include "runtime/runner/bucket_runner.h"
 #include "runtime/runner/model_fusion_runner.h"
 #include "runtime/runner/model_runner.h"
@@ -33,7 +34,8 @@ std::vector<program::Anchor> of_variant(const runtime::Model& model,
     program::Anchor a = anchors[i];
     if (inputs && (a.data != program::kNoData || model.is_seed(i) ||
                    (i < model.input_data.size() && !model.input_data[i].empty()) ||
-                   (model.variants && i == model.variants->index)))
+                   (model.variants &&
+                    (i == model.variants->index || a.name.starts_with(program::kRealPlaces)))))
       continue;
     if (model.variants && model.variants->kind == Kind::graphs && !a.name.starts_with(prefix))
       continue;

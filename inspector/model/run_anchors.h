@@ -18,10 +18,10 @@ namespace poprt::inspector {
 // one. A variant is an index into this list, or 0.
 std::vector<std::string> run_variants(const runtime::Model& model);
 
-// The inputs that a caller gives (not those with data in the file, the seed, or the input
-// that selects the variant), and the outputs, with the shapes of one variant. For a fused model,
-// only those of one graph. If a model was compiled in several copies, they have an additional first
-// dimension. Throw invalid_argument for an unknown variant.
+// The inputs that a caller gives (not those with data in the file, the seed, the input that selects
+// the variant, or the masks of places that are not padding), and the outputs, with the shapes of
+// one variant. For a fused model, only those of one graph. If a model was compiled in several
+// copies, they have an additional first dimension. Throw invalid_argument for an unknown variant.
 std::vector<program::Anchor> inputs_to_give(const runtime::Model& model, size_t variant = 0);
 std::vector<program::Anchor> outputs_to_get(const runtime::Model& model, size_t variant = 0);
 

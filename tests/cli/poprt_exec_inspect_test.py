@@ -188,6 +188,29 @@ model_fusion:
         self.assertGreater(rows["requests"], 0)
         self.assertLessEqual(rows["least_ms"], rows["most_ms"])
 
+    def test_runs_a_model_whose_runner_masks_padding(self):
+        """The runner fills the masks of a mean over padded places; no request has them."""
+        mean = w.node("ReduceMean", ["x"], ["y"], axes=[1], keepdims=0)
+        self.write("mean.onnx", w.model([mean], [w.value("x", w.F32, ["batch", "seq"])],
+                                           [w.value("y", w.F32, ["batch"])]))
+        shapes = ["--input_shape", "x=1,4/2,8"]
+        self.succeeds("-i", "mean.onnx", *shapes, "-o", "mean.popef", command="poprt")
+        self.assertIn("poprt.real.", self.succeeds("-m", "mean.popef", command="popef_dump"))
+        for words in (["mean.popef", "--branch", "1"], ["mean.onnx", *shapes, "--branch", "1", "--bench", "0.1"]):
+            values = self.rows(*words, "--view", "run")["values"]
+            self.assertEqual([r["name"] for r in values if r["role"] == "input"], ["x"])
+        self.npy("x.npy", "f4", [2, 8], [1] * 8 + [3] * 8)
+        self.succeeds("mean.popef", "--view", "run", "--branch", "1", "--input", "x=x.npy", "--output", "y=y.npy")
+        self.assertEqual(self.read_npy(self.path("y.npy"))[1], [1, 3])
+
+    def test_shapes_come_from_files(self):
+        self.write("open.onnx", w.model([w.node("Relu", ["x"], ["y"])], [w.value("x", w.F32, ["n", 3])],
+                                        [w.value("y", w.F32, ["n", 3])]))
+        self.npy("x.npy", "f4", [5, 3], range(15))
+        values = self.rows("open.onnx", "--view", "run", "--input", "x=x.npy")["values"]
+        self.assertEqual([r["type"] for r in values], ["f32 5\u00d73"] * 2)
+        self.succeeds("compare", "--src_model", "open.onnx", "--dst_model", "open.onnx", "--input_data", "x=x.npy", command="poprt_exec debug")
+
     def test_parts_of_a_fused_model(self):
         self.write("c.yaml", f"output_dir: .\nexport_popef: True\nmodel_fusion:\n- input_model: {DIGITS}\n"
                    f"  input_shape: ['image=1,1,8,8']\n- input_model: {DIGITS}\n  input_shape: ['image=2,1,8,8']\n".encode())
