@@ -277,6 +277,19 @@ int run_as_the_chip(const RunArguments& a) {
        a.compile});
 }
 
+// Throws Usage if the runner of the model has no profile.
+void check_profile(const RunArguments& a, const PreparedModel& model) {
+  if (a.compile.on_demand)
+    throw Usage(
+        "--profile: shapes that are compiled on demand have no profile; compile one shape with "
+        "poprt");
+  const Runner runner = make_runner(model.executable.get(), {.threads = 1});
+  if (cases_of(model.executable.get(), runner.get()).kind == Cases::one) return;
+  throw Usage(
+      "--profile: a run of one of several models or shapes has no profile; poprt_exec inspect FILE "
+      "--view program --profile 1 measures the instructions of all");
+}
+
 int run(RunArguments& a) {
   if (a.numerics == "faithful" && !a.execution_precision.empty())
     throw Usage("--execution_precision and --numerics faithful exclude each other");
@@ -302,6 +315,7 @@ int run(RunArguments& a) {
   const PreparedModel model =
       load_with_values(a.model, a.compile, {a.inputs, a.inputs_pb, a.random});
   if (a.random && model.executable) require_no_generator(model.executable.get(), a.model);
+  if (a.profile && model.executable) check_profile(a, model);
   const auto texts = take_texts(model, files);
   std::optional<Execution> execution;
   if (model.executable) execution.emplace(a, model);

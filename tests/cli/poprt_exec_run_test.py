@@ -463,6 +463,23 @@ class Run(CommandTest):
         self.assertEqual(len(j["latency_ms"]), 3)
         self.assertEqual(j["outputs"], [{"name": "y", "dtype": "f32", "shape": [2, 3]}])
 
+    def test_a_misspelt_input_of_a_model_with_variable_dimensions(self):
+        self.write("open.onnx", onnx.model([onnx.node("Relu", ["x"], ["y"])], [onnx.value("x", onnx.F32, ["n", 3])],
+                                           [onnx.value("y", onnx.F32, ["n", 3])]))
+        self.succeeds("open.onnx", "--input", "x=x.npy")
+        self.fails(["open.onnx", "--input", "X=x.npy"], "the model has no input 'X'; it has: x")
+
+    def test_several_models_or_shapes_have_no_profile(self):
+        self.write("c.yaml", f"output_dir: .\nexport_popef: True\nmodel_fusion:\n- input_model: {model('relu')}\n".encode())
+        self.succeeds("--config_yaml", "c.yaml", command="poprt")
+        self.succeeds("-i", DIGITS, "--input_shape", "image=1,1,8,8/2,1,8,8", "--embed_source", "-o", "d.popef", command="poprt")
+        for words in (["executable.popef", "--input", "graph0/x=x.npy"], ["d.popef", "--random"]):
+            self.misused([*words, "--profile", "--json"], "poprt_exec inspect FILE --view program --profile 1 measures")
+            self.succeeds(words[0], "--view", "program", "--profile", "0.01", command="poprt_exec inspect")
+        self.fails(["d.popef", "--on_demand", "--random", "--input_shape", "image=3,1,8,8"], "so others are not compiled on demand: compile a file at one shape")
+        self.succeeds("-i", DIGITS, "--input_shape", "image=1,1,8,8", "--embed_source", "-o", "e.popef", command="poprt")
+        self.misused(["e.popef", "--on_demand", "--random", "--input_shape", "image=3,1,8,8", "--profile"], "compile one shape")
+
     def test_profile_lists_instructions(self):
         self.assertIn("kernel", self.succeeds(self.relu(), "--random", "--profile"))
         self.assertIn("instructions", json.loads(self.succeeds(self.relu(), "--random", "--profile", "--json"))["profile"])

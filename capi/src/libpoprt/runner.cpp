@@ -464,8 +464,9 @@ poprt_error* poprt_runner_profile(poprt_runner* runner, poprt_string** out_json)
     auto& out = capi::required(out_json, "out_json");
     if (!model)
       fail(ErrorCode::unimplemented,
-           "there is no profile: the runner compiles shapes on demand, or packs or joins requests; "
-           "compile one shape, and run it with a model runner");
+           "there is no profile: the model has several shapes or graphs, or the runner compiles "
+           "shapes on demand, or packs or joins requests; compile one model at one shape, and run "
+           "it with a model runner");
     out = capi::make_profile(model->profile());
   });
 }
