@@ -27,7 +27,7 @@ NAVIGATION = [
                    {"Package for C#": "bindings/csharp/README.md"}, {"Module for Go": "bindings/go/README.md"},
                    {"Programs": "examples/README.md"}]},
     {"Using": [{"Commands": "docs/commands.md"}, {"Options": "docs/options.md"}, {"Precisions": "docs/precision.md"},
-               {"Generating text": "docs/generation.md"}, {"Serving": "docs/serving.md"}, {"Packing": "docs/packing.md"},
+               {"Generating text": "docs/generation.md"}, {"Serving": "docs/serving.md"}, {"Packing": "docs/packing.md"}, {"Engine cache": "docs/cache.md"},
                {"Plug-ins": "docs/plugins.md"}, {"Inspector": "docs/inspector.md"}, {"Chips": "docs/chip.md"}]},
     {"Reference": [{"Operators": "docs/operators.md"}, {"Opsets": "docs/opsets.md"}, {"Passes": "docs/passes.md"},
                    {"Performance": "docs/performance.md"}, {"PopEF": "core/popef/FORMAT.md"}, {"Security": "SECURITY.md"}]},

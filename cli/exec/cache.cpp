@@ -82,8 +82,27 @@ std::string folder(const CacheSettings& s) {
       "POPART_CACHE_DIR");
 }
 
+std::string files_text(uint64_t count) {
+  return fmt::format("{} file{}", count, count == 1 ? "" : "s");
+}
+
+// Names the folder in which enable_engine_caching without cache_path stores executables, if it has
+// any and is not `listed`.
+void print_working_folder(const std::string& listed) {
+  constexpr const char* kFolder = "session_cache";
+  std::error_code error;
+  if (!std::filesystem::is_directory(kFolder, error) ||
+      std::filesystem::equivalent(kFolder, listed, error))
+    return;
+  const size_t count = runtime::ExecutableCache(kFolder).list().size();
+  if (count > 0)
+    fmt::print("the working folder has another cache with {}: --path {}\n", files_text(count),
+               kFolder);
+}
+
 int run(const CacheSettings& s) {
-  const runtime::ExecutableCache cache(folder(s));
+  const std::string path = folder(s);
+  const runtime::ExecutableCache cache(path);
   if (s.prune) {
     runtime::ExecutableCache::Limits limits;
     if (s.has_max_bytes->count() > 0) limits.max_bytes = s.max_bytes;
@@ -96,7 +115,8 @@ int run(const CacheSettings& s) {
       print_json({{"removed_files", pruned.files}, {"removed_bytes", pruned.bytes}});
       return 0;
     }
-    fmt::print("removed {} files, {} bytes\n", pruned.files, pruned.bytes);
+    fmt::print("removed {}, {} bytes\n", files_text(pruned.files), pruned.bytes);
+    print_working_folder(path);
     return 0;
   }
   uint64_t bytes = 0;
@@ -113,7 +133,8 @@ int run(const CacheSettings& s) {
                e.path.filename().string(), e.description.empty() ? "damaged" : e.description);
     bytes += e.bytes;
   }
-  fmt::print("{} files, {} bytes\n", entries.size(), bytes);
+  fmt::print("{}, {} bytes\n", files_text(entries.size()), bytes);
+  print_working_folder(path);
   return 0;
 }
 
@@ -124,7 +145,8 @@ void add_cache(Command& app, std::function<int()>& action) {
   auto s = std::make_shared<CacheSettings>();
   command->add_option("--path", s->path,
                       "The folder (cache_path) [that of POPXL_CACHE_DIR or POPART_CACHE_DIR, else "
-                      "~/.cache/poprt, where runners keep models and weights]");
+                      "~/.cache/poprt]; poprt without cache_path uses session_cache in the working "
+                      "folder: poprt help cache");
   auto* list = command->add_flag("--list", s->list, "List the files, least recently used first");
   auto* prune = command->add_flag(
       "--prune", s->prune, "Remove files: all, or those that --max_bytes and --older_than select");

@@ -44,8 +44,20 @@ class Cache(CommandTest):
                 (entry,) = json.loads(self.succeeds("--json"))["files"]
                 self.assertIn("execution_precision f16 of a runner", entry["description"])
                 self.assertFalse(entry["damaged"])
-                self.assertIn("removed 1 files", self.succeeds("--prune"))
+                self.assertIn("removed 1 file,", self.succeeds("--prune"))
                 self.assertEqual(json.loads(self.succeeds("--json"))["files"], [])
+
+    def test_names_the_cache_of_the_working_folder(self):
+        """enable_engine_caching without cache_path and without a folder of the environment uses session_cache."""
+        with mock.patch.dict(os.environ):
+            for name in ("POPXL_CACHE_DIR", "POPART_CACHE_DIR"):
+                os.environ.pop(name, None)
+            self.succeeds("-i", model("relu"), "-o", "r.popef", "--compiler_options", "enable_engine_caching=True", command="poprt")
+            for words in (["--path", "other"], ["--path", "other", "--prune"]):
+                self.assertTrue(self.succeeds(*words).endswith(
+                    " 0 bytes\nthe working folder has another cache with 1 file: --path session_cache\n"))
+            for path in ("session_cache", "./session_cache/"):
+                self.assertRegex(self.succeeds("--path", path), r"\n1 file, \d+ bytes\n$")
 
     def files(self):
         return sorted(glob.glob(os.path.join(self.cache, "*.popef")))
@@ -119,7 +131,7 @@ class Cache(CommandTest):
         size = os.path.getsize(self.files()[0])
         os.utime(self.files()[0], (1, 1))
         self.assertEqual(self.succeeds("--path", self.cache, "--prune", "--older_than", "1"),
-                         f"removed 1 files, {size} bytes\n")
+                         f"removed 1 file, {size} bytes\n")
         self.assertEqual(self.succeeds("--path", self.cache, "--prune", "--max_bytes", "1000000000"),
                          "removed 0 files, 0 bytes\n")
         self.succeeds("--path", self.cache, "--prune")

@@ -134,8 +134,11 @@ constexpr FieldRow kCompilerFields[] = {
      .kind = flag,
      .standard = "False",
      .effect = acts,
-     .note = "executables are stored in cache_path"},
-    {.name = "cache_path", .effect = acts, .note = "folder of enable_engine_caching"},
+     .note = "executables are stored in cache_path, and taken from there later"},
+    {.name = "cache_path",
+     .effect = acts,
+     .note = "folder of enable_engine_caching; default: POPXL_CACHE_DIR or POPART_CACHE_DIR, else "
+             "session_cache in the working folder"},
     {.name = "constant_weights",
      .kind = flag,
      .standard = "True",

@@ -52,7 +52,7 @@ class Cache : public CommandTest {
   static std::string all(const std::vector<fs::path>& of) {
     uint64_t bytes = 0;
     for (const fs::path& file : of) bytes += fs::file_size(file);
-    return fmt::format("{} files, {} bytes\n", of.size(), bytes);
+    return fmt::format("{} file{}, {} bytes\n", of.size(), of.size() == 1 ? "" : "s", bytes);
   }
 
   std::vector<fs::path> in_order;
