@@ -363,6 +363,31 @@ class Precision(OptionTest):
         self.fails(["-i", DIGITS, *SHAPE, "--eightbitsio"], "--eightbitsio: expected an input of images")
         self.misused(["-i", DIGITS, *SHAPE, "--eightbitsio", "--check"], "--check", "--eightbitsio")
 
+    def test_values_of_f64_are_a_warning(self):
+        y = onnx.node("MatMul", ["x", "w"], ["y"])
+        w = onnx.message(5, onnx.number(1, 2), onnx.number(1, 2), onnx.number(2, 11), onnx.message(8, "w"), onnx.message(9, bytes(32)))
+        self.write("d.onnx", onnx.model([y], [onnx.value("x", 11, [2, 2])], [onnx.value("y", 11, [2, 2])], [w]))
+        for words, stays in ((["--precision", "fp16"], "values of f64 stay f64"),
+                             (["--precision", "bf16", "--export_popef"], "1 product of f64 stays f64")):
+            ran = self.run_command("-i", "d.onnx", *words)
+            self.assertEqual(ran.code, 0, ran.err)
+            self.assertIn(stays + "; pass double_to_float makes them f32 before", ran.err)
+            self.succeeds("-i", "d.onnx", *words, "--passes", "double_to_float")
+
+    def test_operators_on_bytes_stay_bytes_with_fp16(self):
+        scale, zero = onnx.floats("s", [], [0.1]), onnx.message(5, onnx.number(2, 2), onnx.message(8, "z"), onnx.message(9, bytes(1)))
+        nodes = [onnx.node("QuantizeLinear", ["x", "s", "z"], ["xq"]), onnx.node("DequantizeLinear", ["xq", "s", "z"], ["xd"]),
+                 onnx.node("Relu", ["xd"], ["r"]), onnx.node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2]),
+                 onnx.node("QuantizeLinear", ["p", "s", "z"], ["pq"]), onnx.node("DequantizeLinear", ["pq", "s", "z"], ["pd"]),
+                 onnx.node("Neg", ["pd"], ["y"])]
+        self.write("q.onnx", onnx.model(nodes, [onnx.value("x", onnx.F32, [1, 1, 4, 4])], [onnx.value("y", onnx.F32, [1, 1, 3, 3])],
+                                        [scale, zero]))
+        self.succeeds("-i", "q.onnx", "--precision", "fp16", "--output_dir", "out")
+        text = self.succeeds("out/q.optimized.onnx", "--passes", "eliminate_deadend", command="poprt_exec opt")
+        self.assertRegex(text, r"%p : f32\[")
+        self.assertRegex(text, r"= Neg\(.*")
+        self.assertRegex(text, r"%y : f16\[")
+
     def test_precision_compare_and_check_of_fp8(self):
         self.succeeds("-i", DIGITS, *SHAPE, "--precision", "fp8", "--ipu_version", "ipu21", "--precision_compare", "--check")
         log = self.tree()["precision_compare.log"].decode()

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/half.h"
+#include "base/log.h"
 #include "ops/common/narrow_matmul.h"
 #include "ops/op.h"
 #include "passes/common/rewrite.h"
@@ -118,13 +119,22 @@ void narrow_gather(Node& n, PassContext& context) {
 void run(Graph& graph, PassContext& context) {
   const Products products = chosen(context);
   const bool find = context.flag("find");
-  if (!find && products != Products::bf16 && products != Products::f16) return;
+  const bool rounds = products == Products::bf16 || products == Products::f16;
+  if (!find && !rounds) return;
+  size_t doubles = 0;  // products of f64
   for_each_node(graph, [&](Node& n) {
     if (n.is("Linear", "poprt"))
       narrow(n, products, context);
     else if (find && n.is("Gather"))
       narrow_gather(n, context);
+    const bool product = n.is("MatMul") || n.is("Gemm") || n.is("Conv");
+    doubles += product && n.output()->dtype() == DType::f64 ? 1 : 0;
   });
+  if (rounds && doubles > 0)
+    log().warn(
+        "narrow_weights: {} product{} of f64 stay{} f64; pass double_to_float makes them f32 "
+        "before",
+        doubles, doubles == 1 ? "" : "s", doubles == 1 ? "s" : "");
 }
 
 }  // namespace

@@ -151,6 +151,60 @@ void keep_wide_between(Graph& graph, const std::function<bool(const Node&)>& ski
     if (!is_used(cast->output())) erase_if_dead(cast);
 }
 
+// Returns the nodes whose result a QuantizeLinear makes of bytes that DequantizeLinear widens, and
+// these two. The compiler replaces them by operators on bytes, if they compute in f32 between them:
+// DequantizeLinear -> Conv -> Relu -> QuantizeLinear, and with an Add of another such result.
+std::unordered_set<const Node*> byte_parts(Graph& graph) {
+  std::unordered_set<const Node*> parts;
+  const auto may_be_part = [](const Node& n) {
+    const ops::Facts& facts = ops::facts_of(n);
+    return n.is("Conv") || n.is("ConvTranspose") || n.is("MatMul") || n.is("Gemm") ||
+           n.is("BatchNormalization") || n.is("Concat") || n.is("MaxPool") || n.is("AveragePool") ||
+           n.is("GlobalAveragePool") || facts.moves || facts.per_element;
+  };
+  // Adds the nodes from which `v` is computed, up to DequantizeLinear. Returns whether there are no
+  // others.
+  std::function<bool(const ir::Value*, std::vector<const Node*>&)> collect =
+      [&](const ir::Value* v, std::vector<const Node*>& found) {
+        constexpr size_t kMost = 64;
+        const Node* n = v->producer();
+        if (!n || found.size() > kMost) return false;
+        if (parts.contains(n) || std::ranges::count(found, n) > 0) return true;
+        if (!n->is("DequantizeLinear")) {
+          if (!may_be_part(*n)) return false;
+          bool any = false;
+          for (size_t i = 0; i < n->inputs().size(); i++) {
+            if (!is_float_data(*n, i) || n->input(i)->is_constant()) continue;
+            any = true;
+            if (!collect(n->input(i), found)) return false;
+          }
+          if (!any) return false;
+        }
+        found.push_back(n);
+        return true;
+      };
+  for_each_node(graph, [&](Node& n) {
+    std::vector<const Node*> found;
+    if (!n.is("QuantizeLinear") || !n.input(0) || !collect(n.input(0), found)) return;
+    parts.insert(found.begin(), found.end());
+    parts.insert(&n);
+  });
+  return parts;
+}
+
+// Values of f64 stay as they are, and their operators compute in f64.
+void warn_of_doubles(Graph& graph) {
+  size_t count = 0;
+  for_each_graph(graph, [&](Graph& g) {
+    for (const ir::Value* v : g.values())
+      count += v->dtype() == DType::f64 && !v->is_constant() ? 1 : 0;
+  });
+  if (count > 0)
+    log().warn(
+        "float_to_half: {} value{} of f64 stay{} f64; pass double_to_float makes them f32 before",
+        count, count == 1 ? "" : "s", count == 1 ? "s" : "");
+}
+
 // The elements of constants that have changed.
 struct Changed {
   static constexpr size_t kNames = 3;  // constants that a message names
@@ -185,13 +239,15 @@ void run(Graph& graph, PassContext& context) {
   const bool avoids = p.avoid_overflow_patterns || context.flag("enable_avoid_overflow_patterns");
   const std::unordered_set<const Node*> prone =
       avoids ? overflow_patterns(graph) : std::unordered_set<const Node*>();
+  const std::unordered_set<const Node*> bytes = byte_parts(graph);
   std::vector<std::string> types = context.names("skip_op_types");
   types.insert(types.end(), context.fp16_skip_op_types.begin(), context.fp16_skip_op_types.end());
   const auto skipped = [&](const Node& n) {
-    return prone.contains(&n) || std::ranges::count(types, n.op_type) != 0 ||
+    return prone.contains(&n) || bytes.contains(&n) || std::ranges::count(types, n.op_type) != 0 ||
            std::ranges::count(p.fp16_skip_op_names, n.name) != 0;
   };
   warn_of_missing(graph, types);
+  warn_of_doubles(graph);
   retype(graph,
          {.from = DType::f32,
           .to = DType::f16,
@@ -232,7 +288,9 @@ const PassDef def = {
     .name = "float_to_half",
     .summary = "converts f32 to f16; operators that ONNX does not define for f16 compute in f32",
     .condition =
-        "f32 values: f16 precision and range; constants beyond it are clipped with a warning",
+        "f32 values: f16 precision and range; constants beyond it are clipped with a warning. "
+        "Operators between DequantizeLinear and QuantizeLinear stay f32, and become operators on "
+        "bytes",
     .numerics = Numerics::precision,
     .run = run,
     .before = {"replace_groupnorm_with_fast_norm", "replace_half_reducemean"},
