@@ -270,7 +270,16 @@ bool convert(ir::Graph& graph, const Options& options) {
   declared.check_all(graph);
   // specialize() checks each value when it is computed. Afterwards names may refer to bounds.
   const bool specialized = specialize(graph, options, declared);
-  run_converter(graph, options, limit, specialized ? DeclaredTypes() : declared);
+  try {
+    run_converter(graph, options, limit, specialized ? DeclaredTypes() : declared);
+  } catch (Error& e) {
+    // Nodes may contain the batch with which a model was exported.
+    if (options.batch_size > 0 && e.code() == ErrorCode::invalid_argument)
+      e.add_context(fmt::format(
+          "with `batch_size` {}, which a model that was exported for one batch may not allow",
+          options.batch_size));
+    throw;
+  }
   const bool narrows = options.narrow_int64 || std::ranges::count(options.passes, "int64_to_int32");
   if (narrows) keep_sizes_wide(graph);
   seats.restore(graph);

@@ -57,8 +57,7 @@ void require_static_inputs(const ir::Graph& graph, const ShapeSet& given, bool h
     fail(ErrorCode::invalid_argument,
          "input '{}' is {}: every dimension must be known at compile time; give `input_shapes` "
          "{}=...{}{}",
-         v->name(), type_string(v->type), v->name(),
-         has_batch ? "" : " or `batch_size` with `batch_axis`",
+         v->name(), type_string(v->type), v->name(), has_batch ? "" : " or `batch_size`",
          other.empty() ? ""
                        : fmt::format("; a shape is given for '{}', which is not an input", other));
   }

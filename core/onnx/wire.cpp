@@ -24,6 +24,26 @@ std::optional<uint64_t> read_varint(std::span<const std::byte> bytes, size_t& at
 
 namespace {
 
+// Returns the kind of a file that is often given in place of a model, for messages, or "".
+std::string_view kind_of(std::span<const std::byte> bytes) {
+  struct Kind {
+    std::string_view begin, text;
+  };
+  static constexpr Kind kKinds[] = {
+      {"version https://git-lfs", ", it is a pointer of Git LFS: git lfs pull fetches the model"},
+      {"PK\x03\x04", ", it is a ZIP archive, such as .zip, .npz, or .pt of PyTorch"},
+      {"\x1f\x8b", ", it is a gzip file"},
+      {"\x93NUMPY", ", it is an array of NumPy"},
+      {"\x89HDF", ", it is an HDF5 file, such as .h5 of Keras"},
+      {"<!DOCTYPE", ", it is an HTML page"},
+      {"<!doctype", ", it is an HTML page"},
+      {"<html", ", it is an HTML page"}};
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (const Kind& kind : kKinds)
+    if (text.starts_with(kind.begin)) return kind.text;
+  return "";
+}
+
 // Checks the top-level fields, so that an error can contain the position of the first invalid one.
 void check_top_level(std::span<const std::byte> bytes, KnownTags known, std::string_view what) {
   size_t at = 0;
@@ -40,7 +60,7 @@ void check_top_level(std::span<const std::byte> bytes, KnownTags known, std::str
     if (std::find(known.begin(), known.end(), static_cast<uint32_t>(*tag)) != known.end())
       known_seen = true;
     else if (!known_seen)
-      damaged(start, fmt::format("it starts with protobuf field {}", *tag >> 3));
+      damaged(start, fmt::format("it starts with protobuf field {}{}", *tag >> 3, kind_of(bytes)));
     uint64_t need = 0;
     switch (*tag & 7) {
       case 0:

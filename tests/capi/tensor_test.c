@@ -198,7 +198,7 @@ static void options_are_named_without_dashes(void** state) {
   fixed.struct_size = sizeof fixed;
   fixed.shapes = "fixed";
   FAILS(poprt_executable_load(MODELS "/dynamic.onnx", &fixed, &e), POPRT_INVALID_ARGUMENT,
-        "give `input_shapes` x=... or `batch_size` with `batch_axis`");
+        "give `input_shapes` x=... or `batch_size`");
 }
 
 static void metadata_travels_with_the_executable(void** state) {

@@ -43,6 +43,13 @@ class ShapesBatchOpset(OptionTest):
         self.assertEqual(self.succeeds("-i", "m.optimized.onnx", "--show").count("[7, 3]"), 3)
         self.misused(["-i", "m.onnx", "--batch_axis", "0"], "--batch_size")
 
+    def test_an_input_that_serves_all_samples(self):
+        shapes = [onnx.value("x", onnx.F32, ["N", 4]), onnx.value("pos", onnx.F32, [1, 4])]
+        self.write("pos.onnx", onnx.model([onnx.node("Add", ["x", "pos"], ["y"])], shapes, [onnx.value("y", onnx.F32, ["N", 4])]))
+        self.fails(["-i", "pos.onnx", "--batch_size", "3"], "input 'pos' is f32[1,4], axis 0 is fixed and cannot become 3; if it serves all "
+                   "samples, give --input_shape of the others without --batch_size")
+        self.succeeds("-i", "pos.onnx", "--input_shape", "x=3,4")
+
     def test_the_batch_is_where_its_name_is(self):
         inputs = [onnx.value("x", onnx.F32, ["n", 3]), onnx.value("state", onnx.F32, [2, "n", 3])]
         self.write("m.onnx", onnx.model([onnx.node("Add", ["x", "state"], ["y"])], inputs, [onnx.value("y", onnx.F32, [2, "n", 3])]))

@@ -157,8 +157,7 @@ void Calibrator::record() {
   for (const Recorded& r : recorded_) copy->add_output(copy->find(r.value->name()));
   RunnableGraph model = runnable(*copy, options_);
   for (int64_t run = 0; run < samples.runs(); run++) {
-    const std::vector<Tensor> inputs = samples.run(run);
-    model.run(inputs, model.outputs);
+    samples.run_model(model, run);
     for (size_t i = 0; i < recorded_.size(); i++) {
       if (!weights_only_) add_values(recorded_[i], model.outputs[i], run, samples.runs());
       if (calibration_.loss == Loss::gptq) add_rows(model.outputs[i], i, samples.runs());

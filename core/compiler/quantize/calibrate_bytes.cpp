@@ -140,8 +140,7 @@ void ByteCalibrator::record(const ByteValues& values) {
   RunnableGraph model = runnable(*copy, options_);
   std::vector<RecordedValues> recorded(sources.size());
   for (int64_t run = 0; run < runs; run++) {
-    const std::vector<Tensor> inputs = samples.run(run);
-    model.run(inputs, model.outputs);
+    samples.run_model(model, run);
     for (size_t i = 0; i < sources.size(); i++)
       recorded[i].add(model.outputs[i].values<float>(), run, runs);
     report_calibration(options_, 0.5 * static_cast<double>(run + 1) / static_cast<double>(runs));
@@ -378,9 +377,8 @@ std::string measure_accuracy(const ir::Graph& original, const ir::Graph& convert
   std::vector<OutputDifference> differences(original.outputs().size());
   int64_t measured = 0;
   for (int64_t run = held.first; run < held.end; run++) {
-    const std::vector<Tensor> inputs = samples.run(run);
-    before.run(inputs, before.outputs);
-    after.run(inputs, after.outputs);
+    samples.run_model(before, run);
+    samples.run_model(after, run);
     const int64_t first = run * counts.run, rows = std::min(counts.run, counts.all - first);
     for (size_t i = 0; i < differences.size(); i++) {
       if (!is_measured(i)) continue;

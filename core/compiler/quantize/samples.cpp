@@ -72,7 +72,7 @@ Samples::Samples(const ir::Graph& graph, const std::map<std::string, Tensor>& da
     if (!fits(t.shape(), v->shape()))
       fail(ErrorCode::invalid_argument, "{}: input '{}' has the shape {}, expected {}", kOption,
            v->name(), shape_string(t.shape()), expected_shape(v->shape()));
-    inputs_.push_back({converted(t, v->dtype()), v->shape()});
+    inputs_.push_back({v->name(), converted(t, v->dtype()), v->shape()});
     require_finite(inputs_.back().data, v->name());
     if (!v->shape().empty() && v->shape()[0] > 0)
       runs_ = std::max(runs_, (t.shape()[0] + v->shape()[0] - 1) / v->shape()[0]);
@@ -90,9 +90,17 @@ Samples::Samples(const ir::Graph& graph, const std::map<std::string, Tensor>& da
     if (!in.shape.empty() && in.shape[0] > 0 && in.data.shape()[0] != in.shape[0] &&
         (in.data.shape()[0] + in.shape[0] - 1) / in.shape[0] != runs_)
       fail(ErrorCode::invalid_argument,
-           "{}: arrays have different numbers of samples: one has {} rows, others have rows for {} "
-           "runs",
-           kOption, in.data.shape()[0], runs_);
+           "{}: arrays have different numbers of samples: that of input '{}' has {} rows, others "
+           "have rows for {} runs",
+           kOption, in.name, in.data.shape()[0], runs_);
+}
+
+std::string Samples::name_of_run(int64_t i) const {
+  int64_t rows = 1;
+  for (const Input& in : inputs_)
+    if (!in.shape.empty()) rows = std::max(rows, in.shape[0]);
+  return rows == 1 ? fmt::format("{}: sample {}", kOption, i)
+                   : fmt::format("{}: samples {} to {}", kOption, i * rows, (i + 1) * rows - 1);
 }
 
 std::vector<Tensor> Samples::run(int64_t i) const {

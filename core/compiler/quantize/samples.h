@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "ir/graph.h"
 
 namespace poprt::compiler {
@@ -20,11 +21,24 @@ class Samples {
   // arrays have different numbers of samples.
   Samples(const ir::Graph& graph, const std::map<std::string, Tensor>& data);
   int64_t runs() const { return runs_; }
+  // Runs a RunnableGraph on run `i`. An error, such as an index out of range, names the samples.
+  template <class Runnable>
+  void run_model(Runnable& model, int64_t i) const {
+    try {
+      model.run(run(i), model.outputs);
+    } catch (Error& e) {
+      e.add_context(name_of_run(i));
+      throw;
+    }
+  }
   // Returns the inputs of run `i` in the order and types of the graph.
   std::vector<Tensor> run(int64_t i) const;
 
  private:
+  std::string name_of_run(int64_t i) const;
+
   struct Input {
+    std::string name;
     Tensor data;  // in the input's type
     Shape shape;  // of one run
   };

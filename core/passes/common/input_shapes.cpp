@@ -62,9 +62,12 @@ bool fix_input_shapes(ir::Graph& graph, const InputShapes& wanted) {
       fail(ErrorCode::invalid_argument,
            "{}: input '{}' is {}, axis {} is fixed and cannot become {}{}", option, v.name(),
            type_string(v.type), axis, size,
-           option != "input_shape" && wanted.shapes.contains(v.name())
+           option == "input_shape" ? ""
+           : wanted.shapes.contains(v.name())
                ? fmt::format(", because input_shape is {}", shape_string(v.type.shape))
-               : "");
+           : d == 1 ? "; if it serves all samples, give `input_shapes` of the others without "
+                      "`batch_size`"
+                    : "");
     if (d < 0 && axis < v.type.symbols.size() && !v.type.symbols[axis].empty()) {
       const auto [it, added] = symbols.emplace(v.type.symbols[axis], size);
       if (!added && it->second != size)

@@ -176,7 +176,9 @@ std::shared_ptr<const Model> open_popef(const std::filesystem::path& path,
   try {
     return open_bytes(file->bytes(), file, path.string(), options);
   } catch (Error& e) {
-    e.add_context(fmt::format("'{}'", path.string()));
+    // The reader of the file has already added its path to some errors.
+    if (e.message().find(path.string()) == std::string::npos)
+      e.add_context(fmt::format("'{}'", path.string()));
     throw;
   }
 }

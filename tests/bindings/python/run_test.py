@@ -356,7 +356,7 @@ class Running(unittest.TestCase):
     def test_messages_name_arguments(self):
         with self.assertRaises(errors.InvalidArgumentError) as caught:
             Runner(os.path.join(DATA, "affine.onnx"), compiler_options=CompilerOptions(shapes="fixed"))
-        self.assertIn("give `input_shape` x=... or `batch_size` with `batch_axis`", str(caught.exception))
+        self.assertIn("give `input_shape` x=... or `batch_size`", str(caught.exception))
         self.assertNotIn("--", str(caught.exception))
 
     def test_a_model_in_memory(self):
