@@ -171,11 +171,15 @@ std::string value_of(const CLI::Option& option) {
   return type == "TEXT" ? "a value" : type;
 }
 
-std::string missing_option(const CLI::Option& option, const std::string& path) {
+std::string missing_option(const CLI::Option& option, const std::string& path,
+                           const std::vector<std::string>& extra) {
   const std::string name = spelled(option);
   if (!name.starts_with("-"))
     return fmt::format("expected {0}, found none: give {1} {0}", name, path);
-  return fmt::format("expected {0}, found none: give {0} {1}", name, option.get_type_name());
+  // A word without an option may be its value.
+  const bool word = !extra.empty() && !extra[0].starts_with("-");
+  return fmt::format("expected {0}, found none: give {0} {1}", name,
+                     word ? extra[0] : option.get_type_name());
 }
 
 // Rewords CLI11's messages about missing options, commands and values, unreadable values, and
@@ -191,7 +195,7 @@ std::string reworded(const CLI::App& program, const std::vector<std::string>& wo
       const std::string name = option->get_name();
       const std::vector<std::string>& given = option->results();
       if (option->get_required() && error_text == name + " is required")
-        return missing_option(*option, path);
+        return missing_option(*option, path, program.remaining(true));
       if (error_text == fmt::format("Could not convert: {} = {}", name, fmt::join(given, ",")))
         return fmt::format("{}: expected {}, found '{}'", spelled(*option), value_of(*option),
                            fmt::join(given, ","));

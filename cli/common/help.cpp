@@ -30,7 +30,8 @@ std::string head_of(const CLI::Option& option) {
   std::string head = positional ? option.get_name(true) : option.get_name(false, true);
   // CLI11 prints a range as "INT:INT in [2 - 64]".
   std::string value = option.get_type_name();
-  value.erase(0, value.find(':') + 1);
+  for (const char* type : {"TEXT:", "INT:", "UINT:", "FLOAT:"})
+    if (value.starts_with(type)) value.erase(0, std::string_view(type).size());
   if (!positional && option.get_items_expected_max() > 0 && !value.empty()) head += " " + value;
   if (option.get_items_expected_max() > 1 && !positional) head += " ...";
   return head;
