@@ -43,7 +43,7 @@ def core_metadata():
               ("Home-page", data["url"]), ("Author", data["authors"]), ("Author-email", data["email"]),
               ("License", data["licence"]), ("License-File", "LICENSE"), ("License-File", "THIRD_PARTY_NOTICES"),
               ("Project-URL", f"Source, {data['scm']}"), ("Keywords", ",".join(data["keywords"])), ("Platform", "Linux"),
-              *(("Classifier", c) for c in data["classifiers"]), ("Requires-Python", ">=3.9"), ("Requires-Dist", "numpy"),
+              *(("Classifier", c) for c in data["classifiers"]), ("Requires-Python", ">=3.9"), ("Requires-Dist", "numpy>=1.19"),
               ("Description-Content-Type", "text/markdown")]
     return "".join(f"{name}: {value}\n" for name, value in fields) + "\n" + readme()
 

@@ -104,7 +104,7 @@ def convert(value: Any, direction: str, name: str, dtype: int, error: Optional[B
         return _numbers(value, name, DataType(dtype))
     found: Optional[np.ndarray[Any, Any]]
     try:
-        found = np.from_dlpack(value) if hasattr(value, "__dlpack__") else \
+        found = np.from_dlpack(value) if hasattr(value, "__dlpack__") and hasattr(np, "from_dlpack") else \
             np.asarray(value) if hasattr(value, "__array__") and not output else None  # this may be a copy
     except Exception as other:
         wanted = DataType(dtype)

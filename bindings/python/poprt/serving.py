@@ -23,7 +23,7 @@ from .runtime import Runner, RuntimeConfig, _opened
 __all__ = ["Predictor", "RayPredictor", "export_saved_model", "kserve_model", "predict_batch_udf", "ray_deployment"]
 
 Model = Union[str, "os.PathLike[str]"]
-Arrays = dict[str, np.ndarray[Any, Any]]
+Arrays = dict[str, "np.ndarray[Any, Any]"]
 
 # The errors of a request that its client caused.
 _WRONG_REQUEST = (AttributeError, InvalidArgumentError, KeyError, NotFoundError, OverflowError, TypeError, ValueError)

@@ -81,6 +81,17 @@ class Imports(unittest.TestCase):
         self.assertEqual(wrong, [])
 
 
+class OldNumPy(unittest.TestCase):
+    def test_modules_do_not_need_an_ndarray_with_a_subscript(self):
+        """NumPy before 1.22, that of Ubuntu 22.04 for example, has none. The modules name such types in annotations only."""
+        lines = ["import importlib, numpy", "class Old(numpy.ndarray):", "    def __class_getitem__(cls, item):",
+                 "        raise TypeError(\"'type' object is not subscriptable\")", "numpy.ndarray = Old",
+                 *(f"importlib.import_module({name!r})" for name in sorted(modules()) if not name.endswith("__main__"))]
+        done = subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(lines)], capture_output=True, text=True, check=False,
+                              env={**os.environ, "PYTHONPATH": ROOT})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
 class FreeThreaded(unittest.TestCase):
     def test_each_package_names_the_reason(self):
         """Without the check, the error would be that there is no module _poprt_raw."""

@@ -10,7 +10,6 @@ from ..utils import random_inputs
 
 __all__ = ["InputSet", "further_sets"]
 
-_Array = np.ndarray[Any, Any]
 _LARGE = 100
 
 
@@ -19,35 +18,35 @@ class InputSet(NamedTuple):
 
     name: str
     how: str
-    inputs: dict[str, _Array]
+    inputs: dict[str, np.ndarray[Any, Any]]
 
 
-def _has_floats(array: _Array) -> bool:
+def _has_floats(array: np.ndarray[Any, Any]) -> bool:
     return bool(array.dtype.kind == "f")
 
 
-def _signed(sign: int) -> Callable[[_Array, "np.random.Generator"], Any]:
+def _signed(sign: int) -> Callable[[np.ndarray[Any, Any], "np.random.Generator"], Any]:
     return lambda array, rng: sign * np.abs(array) if _has_floats(array) else np.full_like(array, sign > 0)
 
 
-def _sparse(array: _Array, rng: "np.random.Generator") -> Any:
+def _sparse(array: np.ndarray[Any, Any], rng: "np.random.Generator") -> Any:
     return np.where(rng.integers(0, 8, array.shape) == 0, array if _has_floats(array) else np.ones_like(array), np.zeros_like(array))
 
 
-def _repeated(array: _Array, rng: "np.random.Generator") -> Any:
+def _repeated(array: np.ndarray[Any, Any], rng: "np.random.Generator") -> Any:
     row = array.reshape(-1, array.shape[-1])[:1] if array.ndim and array.size else array
     return np.broadcast_to(row.reshape(-1), array.shape) if array.ndim and array.size else array
 
 
-def _distinct(array: _Array, rng: "np.random.Generator") -> Any:
+def _distinct(array: np.ndarray[Any, Any], rng: "np.random.Generator") -> Any:
     return array if _has_floats(array) else np.arange(array.size).reshape(array.shape)
 
 
-def _large(array: _Array, rng: "np.random.Generator") -> Any:
+def _large(array: np.ndarray[Any, Any], rng: "np.random.Generator") -> Any:
     return np.full_like(array, _LARGE) if array.size == 1 and array.dtype.kind != "b" else array
 
 
-_KINDS: list[tuple[str, str, Callable[[_Array, "np.random.Generator"], Any]]] = [
+_KINDS: list[tuple[str, str, Callable[[np.ndarray[Any, Any], "np.random.Generator"], Any]]] = [
     ("random", "floats of a normal distribution, integers and conditions 0 or 1", lambda array, rng: array),
     ("zeros", "0 and false", lambda array, rng: np.zeros_like(array)),
     ("ones", "1 and true", lambda array, rng: np.ones_like(array)),

@@ -74,7 +74,7 @@ def _tolerance(converted: ModelProto) -> Tolerance:
     return TOLERANCES["fp16" if half in [*tensors, *(t.data_type for t in converted.graph.initializer)] else "fp32"]
 
 
-_Results = Union[dict[str, np.ndarray[Any, Any]], Error]
+_Results = Union[dict[str, "np.ndarray[Any, Any]"], Error]
 
 
 def _results(backend: Backend, names: list[str], inputs: Mapping[str, np.ndarray[Any, Any]]) -> _Results:
