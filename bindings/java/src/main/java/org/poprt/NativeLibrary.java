@@ -5,18 +5,22 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
@@ -26,6 +30,8 @@ final class NativeLibrary {
   private static final String WRAPPER = "libpoprt_java.so";
   private static final String CACHE = "poprt.cache.path";
   private static final String UNFINISHED = ".unpacking";
+  private static final int OTHERS_WRITE = 02; // S_IWOTH
+  private static final int STICKY = 01000; // S_ISVTX: users cannot replace files of others in such a folder
 
   private NativeLibrary() {}
 
@@ -77,8 +83,8 @@ final class NativeLibrary {
   }
 
   /**
-   * Unpacks the libraries of the jar once for each build of it. The name of the folder contains the
-   * version and a digest of the libraries. The folder is renamed when it is complete, so that
+   * Unpacks the libraries of the jar once for each build of it, in a folder of the user. The name
+   * of the build's folder contains the version and a digest of the libraries. The folder is renamed when it is complete, so that
    * processes that start at the same time do not see a part of it. Files of another size, or that
    * are missing, are unpacked again.
    */
@@ -86,7 +92,8 @@ final class NativeLibrary {
     Path folder;
     try {
       List<String> index = readIndex(resources + "index");
-      folder = cache().resolve(index.get(0));
+      int user = user();
+      folder = userFolder(cache(), user).resolve(index.get(0));
       Map<String, Long> sizes = new LinkedHashMap<>();
       for (String line : index.subList(1, index.size())) {
         String[] words = line.split(" ");
@@ -94,9 +101,11 @@ final class NativeLibrary {
       }
       removeUnfinished(folder.getParent());
       if (!damaged(sizes, folder).isEmpty()) unpack(resources, sizes, folder);
+      checkOwner(folder, user);
+      for (String file : sizes.keySet()) checkOwner(folder.resolve(file), user);
     } catch (IOException e) {
       throw new IllegalStateException(
-          "cannot unpack the native libraries (" + e + "): name a folder that may be written and executed with -D" + CACHE
+          "cannot use the unpacked native libraries (" + e + "): name a folder that may be written and executed with -D" + CACHE
               + "=DIR, or the libraries with -Dpoprt.library.path=DIR",
           e);
     }
@@ -142,14 +151,14 @@ final class NativeLibrary {
    */
   private static Path cache() throws IOException {
     String named = System.getProperty(CACHE);
-    if (named != null) return Files.createDirectories(Path.of(named).toAbsolutePath());
+    if (named != null) return Files.createDirectories(Path.of(named).toAbsolutePath(), permissions("rwxrwxr-x"));
     String base = System.getenv("XDG_CACHE_HOME");
     Path folder =
         base != null && base.startsWith("/")
             ? Path.of(base, "poprt")
             : Path.of(System.getProperty("user.home"), ".cache", "poprt");
     try {
-      Files.createDirectories(folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      Files.createDirectories(folder, permissions("rwx------"));
       if (Files.isWritable(folder)) return folder.toRealPath();
     } catch (IOException e) {
       // The home is read-only or does not exist.
@@ -157,6 +166,49 @@ final class NativeLibrary {
     Path temporary = Files.createTempDirectory("poprt").toRealPath();
     Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(temporary)));
     return temporary;
+  }
+
+  private static FileAttribute<Set<PosixFilePermission>> permissions(String text) {
+    return PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(text));
+  }
+
+  /** Returns the number of the effective user of this process, whose name may not be known. */
+  private static int user() throws IOException {
+    for (String line : Files.readAllLines(Path.of("/proc/self/status"), StandardCharsets.ISO_8859_1))
+      if (line.startsWith("Uid:")) return Integer.parseUnsignedInt(line.split("\t")[2]);
+    throw new IOException("/proc/self/status has no line Uid");
+  }
+
+  /** Makes the folder of the user, because several users may share the cache. */
+  private static Path userFolder(Path cache, int user) throws IOException {
+    int mode = (Integer) Files.getAttribute(cache, "unix:mode");
+    if ((mode & OTHERS_WRITE) != 0 && (mode & STICKY) == 0) throw writable(cache);
+    Path folder = cache.resolve("poprt-" + Integer.toUnsignedString(user));
+    Files.createDirectories(folder, permissions("rwx------"));
+    checkOwner(folder, user);
+    return folder;
+  }
+
+  /**
+   * Refuses what another user may have made, as the cache of compiled models does: its code would
+   * run as the user of this process.
+   */
+  private static void checkOwner(Path path, int user) throws IOException {
+    List<Integer> owners = List.of(
+        (Integer) Files.getAttribute(path, "unix:uid", LinkOption.NOFOLLOW_LINKS), // of a link
+        (Integer) Files.getAttribute(path, "unix:uid"));
+    for (int owner : owners)
+      if (owner != user && owner != 0)
+        throw new AccessDeniedException(
+            path.toString(),
+            null,
+            "belongs to user " + Integer.toUnsignedString(owner) + ", not to user " + Integer.toUnsignedString(user)
+                + " of this process; remove it");
+    if (((Integer) Files.getAttribute(path, "unix:mode") & OTHERS_WRITE) != 0) throw writable(path);
+  }
+
+  private static IOException writable(Path path) {
+    return new AccessDeniedException(path.toString(), null, "every user can write to it; forbid it (chmod o-w)");
   }
 
   private static List<String> damaged(Map<String, Long> sizes, Path folder) {
@@ -185,6 +237,7 @@ final class NativeLibrary {
         try (InputStream in = NativeLibrary.class.getResourceAsStream(resources + file)) {
           if (in == null) throw new IOException("the jar has no " + resources + file);
           Files.copy(in, unfinished.resolve(file));
+          Files.setPosixFilePermissions(unfinished.resolve(file), PosixFilePermissions.fromString("rwx------"));
         }
       }
       try {
