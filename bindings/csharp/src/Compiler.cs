@@ -111,9 +111,11 @@ namespace Poprt
 
         /// <summary>Whether to use the engine cache. A model is compiled once; later compilations map the file that the
         /// cache folder has under the hash of the model (including external data), the options and the version. If the
-        /// file is damaged or has another content, the model is compiled again, with a warning in the log.
-        /// POPXL_CACHE_DIR or POPART_CACHE_DIR in the environment turns the cache on, too, and is the folder if none is
-        /// given. Default: false. Since 0.1.</summary>
+        /// file is damaged or has another content, the model is compiled again, with a warning in the log. A file of a
+        /// user other than root and that of the process is not used, nor a folder to which every user can write, unless
+        /// it is sticky: the model is compiled without the cache, with a warning. POPXL_CACHE_DIR or POPART_CACHE_DIR
+        /// in the environment turns the cache on, too, and is the folder if none is given. Default: false. Since
+        /// 0.1.</summary>
         public bool EnableEngineCaching { get; set; }
 
         /// <summary>Whether external data may be reached through symbolic and hard links, even if they lead out of the

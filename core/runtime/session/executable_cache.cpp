@@ -67,42 +67,50 @@ std::string line_of(const std::string& text, size_t number) {
   return text.substr(at, std::min(text.find('\n', at), text.size()) - at);
 }
 
-void check_owner(uid_t owner, const fs::path& path) {
-  if (owner != ::geteuid() && owner != 0)
-    fail(ErrorCode::permission_denied,
-         "cache file '{}' belongs to user {}, not to user {} of this process; remove it or choose "
-         "another folder",
-         path.string(), owner, ::geteuid());
+// Returns the reason not to use a file of `owner`, or an empty text.
+std::string foreign(uid_t owner, const fs::path& path) {
+  if (owner == ::geteuid() || owner == 0) return {};
+  return fmt::format(
+      "cache file '{}' belongs to user {}, not to user {} of this process; remove it or choose "
+      "another folder",
+      path.string(), owner, ::geteuid());
+}
+
+// Returns the reason why another user may have made the entry, or may have replaced it, or an empty
+// text. An executable decides what a program computes, and the writer of a file can also write its
+// checksum.
+std::string distrust(const fs::path& folder, const fs::path& path) {
+  struct stat info{};
+  if (::stat(folder.empty() ? "." : folder.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
+      (info.st_mode & S_ISVTX) == 0)
+    return fmt::format(
+        "every user can write to the cache folder '{}'; forbid it (chmod o-w) or choose another "
+        "folder",
+        folder.string());
+  return ::lstat(path.c_str(), &info) == 0 ? foreign(info.st_uid, path) : std::string();
 }
 
 void warn_unusable(const fs::path& path, const std::exception& e) {
   log().warn("cache file '{}' cannot be used, making it again: {}", path.string(), e.what());
 }
 
-// Maps an entry. Returns null if there is none or, with a warning, if the system cannot open it.
-// Refuses an entry that another user may have made: an executable decides what a program computes,
-// and the writer of a file can also write its checksum. The owner is that of the mapped file,
-// because the path may name another file after a check.
+// Maps an entry. Returns null if there is none or, with a warning, if the system cannot open it or
+// if another user may have made it. The owner is that of the mapped file, because the path may name
+// another file after a check.
 std::shared_ptr<const MappedFile> map_own(const fs::path& folder, const fs::path& path) {
-  struct stat info{};
-  if (::stat(folder.empty() ? "." : folder.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
-      (info.st_mode & S_ISVTX) == 0)
-    fail(ErrorCode::permission_denied,
-         "every user can write to the cache folder '{}'; forbid it (chmod o-w) or choose another "
-         "folder",
-         folder.string());
-  if (::lstat(path.c_str(), &info) == 0) check_owner(info.st_uid, path);
-  std::error_code error;
-  if (!fs::exists(path, error)) return nullptr;
-  std::shared_ptr<const MappedFile> file;
-  try {
-    file = MappedFile::open(path);
-  } catch (const Error& e) {
-    warn_unusable(path, e);
-    return nullptr;
-  }
-  check_owner(file->owner(), path);
-  return file;
+  std::string reason = distrust(folder, path);
+  if (reason.empty()) try {
+      std::error_code error;
+      if (!fs::exists(path, error)) return nullptr;
+      auto file = MappedFile::open(path);
+      reason = foreign(file->owner(), path);
+      if (reason.empty()) return file;
+    } catch (const Error& e) {
+      warn_unusable(path, e);
+      return nullptr;
+    }
+  log().warn("the cache is not used: {}", reason);
+  return nullptr;
 }
 
 }  // namespace
@@ -212,15 +220,16 @@ const program::Anchor* anchor_without_type(const program::Program& program) {
 
 }  // namespace
 
-void ExecutableCache::store(const CacheKey& key, std::span<const std::byte> payload,
+bool ExecutableCache::store(const CacheKey& key, std::span<const std::byte> payload,
                             const std::vector<std::string>& warnings) const noexcept {
   try {
+    if (!distrust(folder_, path_of(key)).empty()) return false;  // find() has warned
     const program::LoadedProgram loaded = program::read_executable(payload, nullptr);
     // The user cannot act on it, so it is not a warning.
     if (const program::Anchor* a = anchor_without_type(loaded.program)) {
       log().info("'{}' is not cached, because PopEF has no data type for {} of '{}'", key.name,
                  dtype_name(a->dtype), a->name);
-      return;
+      return false;
     }
     fs::create_directories(folder_);
     popef::FileWriter writer(path_of(key).string());
@@ -235,8 +244,10 @@ void ExecutableCache::store(const CacheKey& key, std::span<const std::byte> payl
     writer.createExecutable(key.name)->write(payload.data(), payload.size());
     writer.close();
     log().info("wrote cache file '{}'", path_of(key).string());
+    return true;
   } catch (const std::exception& e) {
     log().warn("cannot write to the cache '{}': {}", folder_.string(), e.what());
+    return false;
   }
 }
 

@@ -51,16 +51,17 @@ class ExecutableCache {
   std::filesystem::path path_of(const CacheKey& key) const;
 
   // Returns null if there is no entry. An entry that is damaged, of another package, or made from
-  // another source than its name states is ignored with a warning in the log. Marks the entry as
-  // used now. Throws permission_denied if another user may have made the entry: every user can
-  // write to the folder and it is not sticky, or the file belongs to a user that is neither root
-  // nor the user of this process. If `warnings` is not null, it becomes those of store().
+  // another source than its name states is ignored with a warning in the log. So is an entry that
+  // another user may have made: every user can write to the folder and it is not sticky, or the
+  // file belongs to a user that is neither root nor the user of this process. Marks the entry as
+  // used now. If `warnings` is not null, it becomes those of store().
   std::shared_ptr<const Model> find(const CacheKey& key,
                                     std::vector<std::string>* warnings = nullptr) const;
 
-  // Creates the folder if it is missing. Errors are only logged as warnings, because the result of
-  // the compilation must not be lost. `warnings` are those of the compilation.
-  void store(const CacheKey& key, std::span<const std::byte> payload,
+  // Creates the folder if it is missing. Returns whether it has written the entry. Errors are only
+  // logged as warnings, because the result of the compilation must not be lost. An entry that
+  // find() would not use is not written. `warnings` are those of the compilation.
+  bool store(const CacheKey& key, std::span<const std::byte> payload,
              const std::vector<std::string>& warnings = {}) const noexcept;
 
   // The least recently used entries first; empty if the folder is missing. Throws

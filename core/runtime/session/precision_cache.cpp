@@ -100,9 +100,9 @@ std::shared_ptr<const Model> with_execution_precision(const std::shared_ptr<cons
   program::write_executable([&](std::span<const std::byte> bytes) { payload->append(bytes); },
                             changed->program, changed->weights);
   if (folder) {
-    folder->store(key, payload->bytes());
     // The map of the file replaces the weights in memory.
-    if (const auto found = find(*folder, key, *model)) return with_image(*model, *found);
+    if (folder->store(key, payload->bytes()))
+      if (const auto found = find(*folder, key, *model)) return with_image(*model, *found);
   }
   return with_image(*model, *open_payload(model->name, payload->bytes(), payload));
 }

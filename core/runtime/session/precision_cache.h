@@ -22,8 +22,7 @@ struct PrecisionCache {
 // weights and writes them to the folder; later calls map that file. A file that is damaged, or that
 // was made from another model, is replaced. Logs a warning if bf16 or f16 changes no product.
 // Throws invalid_argument (an unknown precision, or another than f32 for a model that was compiled
-// with `reproducible`), and the errors of device::with_execution_precision() and
-// ExecutableCache::find().
+// with `reproducible`), and the errors of device::with_execution_precision().
 std::shared_ptr<const Model> with_execution_precision(const std::shared_ptr<const Model>& model,
                                                       std::string_view precision,
                                                       const PrecisionCache& cache);

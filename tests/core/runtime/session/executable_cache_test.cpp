@@ -24,6 +24,22 @@ namespace {
 namespace fs = std::filesystem;
 using test::CopyModel;
 
+std::string messages;
+
+// Returns the log messages of a call, from this level on.
+std::string messages_of(const char* log_level, const std::function<void()>& f) {
+  messages.clear();
+  const LogLevel before = log().level();
+  set_log_level(log_level);
+  set_log_receiver([](int32_t level, const char* message) {
+    messages += fmt::format("{} {}\n", level, message);
+  });
+  f();
+  set_log_receiver(nullptr);
+  log().set_level(before);
+  return messages;
+}
+
 class Cache : public ::testing::Test {
  protected:
   Cache() {
@@ -101,24 +117,26 @@ TEST_F(Cache, KeepsTheWarningsOfTheCompilation) {
   EXPECT_EQ(found, std::vector<std::string>());
 }
 
-// A file that another user may have written is not run.
-TEST_F(Cache, AFolderThatEveryUserMayWriteIsRefused) {
+// A file that another user may have written is neither run nor replaced.
+TEST_F(Cache, AFileThatAnotherUserMayHaveMadeIsNotUsed) {
   const ExecutableCache cache(folder);
   cache.store(key('a'), payload);
+  // Returns the warning of a call that does not find the entry, and then does not write it.
   const auto refusal = [&] {
-    try {
-      (void)cache.find(key('a'));
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), ErrorCode::permission_denied);
-      return std::string(e.what());
-    }
-    return std::string();
+    const auto written = fs::last_write_time(cache.path_of(key('a')));
+    bool found = false;
+    const std::string warning =
+        messages_of("WARN", [&] { found = cache.find(key('a')) != nullptr; });
+    EXPECT_EQ(found, warning.empty());
+    EXPECT_EQ(messages_of("WARN", [&] { EXPECT_EQ(cache.store(key('a'), payload), found); }), "");
+    EXPECT_EQ(fs::last_write_time(cache.path_of(key('a'))) == written, !found);
+    return warning;
   };
   EXPECT_EQ(refusal(), "");
   ASSERT_EQ(::chmod(folder.c_str(), 0777), 0);
   EXPECT_EQ(refusal(),
-            fmt::format("every user can write to the cache folder '{}'; forbid it (chmod "
-                        "o-w) or choose another folder",
+            fmt::format("3 the cache is not used: every user can write to the cache folder '{}'; "
+                        "forbid it (chmod o-w) or choose another folder\n",
                         folder.string()));
   ASSERT_EQ(::chmod(folder.c_str(), 01777), 0);
   EXPECT_EQ(refusal(), "") << "users cannot replace files of others in it";
@@ -127,8 +145,8 @@ TEST_F(Cache, AFolderThatEveryUserMayWriteIsRefused) {
   if (::chown(cache.path_of(key('a')).c_str(), kOther, static_cast<gid_t>(-1)) != 0)
     GTEST_SKIP() << "only root can give files away";
   EXPECT_EQ(refusal(),
-            fmt::format("cache file '{}' belongs to user 12345, not to user {} of this process; "
-                        "remove it or choose another folder",
+            fmt::format("3 the cache is not used: cache file '{}' belongs to user 12345, not to "
+                        "user {} of this process; remove it or choose another folder\n",
                         cache.path_of(key('a')).string(), ::geteuid()));
 }
 
@@ -169,24 +187,11 @@ TEST_F(Cache, DamageAnywhereIsNoHitAndIsRepaired) {
   EXPECT_EQ(cache.find(key('a')), nullptr);
 }
 
-std::string messages;
-
 // The reason of a compilation is reported, with the name of the option.
 TEST_F(Cache, LogsTheReasonOfAMiss) {
   const ExecutableCache cache(folder);
   const std::string path = cache.path_of(key('a')).string();
-  const auto message_for = [&](const std::function<void()>& f) {
-    messages.clear();
-    const LogLevel before = log().level();
-    set_log_level("INFO");
-    set_log_receiver([](int32_t level, const char* message) {
-      messages += fmt::format("{} {}\n", level, message);
-    });
-    f();
-    set_log_receiver(nullptr);
-    log().set_level(before);
-    return messages;
-  };
+  const auto message_for = [](const std::function<void()>& f) { return messages_of("INFO", f); };
   EXPECT_EQ(message_for([&] { (void)cache.find(key('a')); }), "");
   EXPECT_EQ(message_for([&] { cache.store(key('a', "fp32"), payload); }),
             fmt::format("2 wrote cache file '{}'\n", path));
