@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc
 import contextlib
 import copy
+import inspect
 import numbers
 import operator
 import os
@@ -95,6 +96,7 @@ class Config:
     _defaults: ClassVar[dict[str, Any]] = {}
     _aliases: ClassVar[dict[str, str]] = {}
     _annotations: ClassVar[dict[str, str]] = {}
+    __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls) -> None:
         names = [n for n in getattr(cls, "__annotations__", {}) if n in vars(cls) and not n.startswith("_")]
@@ -102,6 +104,9 @@ class Config:
         cls._annotations = {**cls._annotations, **{n: str(cls.__annotations__[n]) for n in names}}
         for name in names:
             delattr(cls, name)  # each instance has its own value
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if "__init__" in vars(cls) else inspect.Parameter.KEYWORD_ONLY
+        cls.__signature__ = inspect.Signature(  # for help()
+            [inspect.Parameter(n, kind, default=v, annotation=cls._annotations[n]) for n, v in cls._defaults.items()])
         if cls.__name__[0] != "_":
             _classes.append(cls)
 

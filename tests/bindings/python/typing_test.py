@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import os
+import pydoc
 import typing
 import unittest
 
@@ -60,6 +61,12 @@ class Configurations(unittest.TestCase):
                     self.assertNotIn(name, vars(kind))  # defaults are attributes of objects, not of the class
                 count += len(declared)
         self.assertGreater(count, 100)
+
+    def test_help_names_the_options(self):
+        for kind in (poprt.CompilerOptions, poprt.RuntimeConfig, poprt.runtime.PackRunnerConfig):
+            text = pydoc.plain(pydoc.render_doc(kind))
+            for name in kind._defaults:
+                self.assertRegex(text, rf"\b{name}: .* = .*")
 
 
 class Text(unittest.TestCase):
