@@ -158,7 +158,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void compute(Step& step) noexcept;
   void store(Step& step) noexcept;
   // Copy the inputs of a chunk to the memory of the step, and its outputs back to the requests.
-  // With `only`, they copy rows of this segment only; gather() replaces rows of others by padding.
+  // With `only`, they copy the rows of this segment only, as the first of the chunk, so that an
+  // error names the place of an element in the request; the other rows are padding.
   void gather(Step& step, uint64_t chunk, const Segment* only = nullptr) noexcept;
   void scatter(Step& step, uint64_t chunk, const Segment* only = nullptr) noexcept;
   // Sets the pointers of fixed inputs and of anchors that the request does not name.

@@ -28,7 +28,7 @@ void for_parts(const Segments& segments, uint64_t chunk, uint64_t chunk_rows, F&
 
 void Replica::gather(Step& step, uint64_t chunk, const Segment* only) noexcept {
   const RunnerPlan& p = *plan_;
-  const uint64_t used = std::min(p.chunk_rows, step.rows - chunk * p.chunk_rows);
+  uint64_t used = std::min(p.chunk_rows, step.rows - chunk * p.chunk_rows);
   for (size_t i = 0; i < p.inputs.size(); i++) {
     if (p.fixed[i]) continue;
     const AnchorRows& a = p.inputs[i];
@@ -38,14 +38,15 @@ void Replica::gather(Step& step, uint64_t chunk, const Segment* only) noexcept {
     const uint64_t rb = a.row_bytes;
     for_parts(step.segments, chunk, p.chunk_rows,
               [&](const Segment& s, uint64_t first, uint64_t row, uint64_t count) {
+                if (only && &s != only) return;
+                if (only) {
+                  row = 0;
+                  used = count;
+                }
                 const auto* from = static_cast<const std::byte*>(s.request->inputs[i]);
-                const std::byte* const padding = only && &s != only ? p.padding[i] : nullptr;
-                if (only && &s != only) from = nullptr;
                 for (uint64_t o = 0; o < a.outer; o++) {
                   std::byte* at = to + (o * p.chunk_rows + row) * rb;
-                  if (padding)
-                    std::memcpy(at, padding + (o * p.chunk_rows + row) * rb, count * rb);
-                  else if (from)
+                  if (from)
                     std::memcpy(at, from + (o * s.request->rows + first) * rb, count * rb);
                   else
                     std::memset(at, 0, count * rb);
@@ -258,6 +259,7 @@ void Replica::scatter(Step& step, uint64_t chunk, const Segment* only) noexcept 
     for_parts(step.segments, chunk, p.chunk_rows,
               [&](const Segment& s, uint64_t first, uint64_t row, uint64_t count) {
                 if (only && &s != only) return;
+                if (only) row = 0;
                 auto* to = static_cast<std::byte*>(s.request->outputs[i]);
                 for (uint64_t o = 0; o < a.outer && to; o++)
                   std::memcpy(to + (o * s.request->rows + first) * rb,

@@ -49,7 +49,7 @@ TEST(DynamicBatch, ARequestThatFailsItsRunDoesNotFailOthers) {
           add(in, out);
           for (size_t i = 0; i < kBatch; i++)
             if (static_cast<const float*>(in[0])[i] == 13)
-              failure = Error(ErrorCode::out_of_range, "index 13");
+              failure = Error(ErrorCode::out_of_range, fmt::format("index 13 at place {}", i));
         },
         0, [&] { return std::exchange(failure, std::nullopt); }));
     config.batching_dim = 0;
@@ -70,6 +70,17 @@ TEST(DynamicBatch, ARequestThatFailsItsRunDoesNotFailOthers) {
       EXPECT_EQ(code_of([&] { requests[3]->check(); }), ErrorCode::out_of_range);
       EXPECT_EQ(code_of([&] { requests[4]->check(); }), ErrorCode::ok);
       EXPECT_TRUE(first.right() && last.right() && rest.right());
+      // The place is that in the request, not in the batch.
+      const auto message_of_request = [](const RequestPtr& r) {
+        try {
+          r->check();
+        } catch (const Error& e) {
+          return e.message();
+        }
+        return std::string();
+      };
+      EXPECT_EQ(message_of_request(requests[1]), "index 13 at place 0");
+      EXPECT_EQ(message_of_request(requests[3]), "index 13 at place 1");
     }
   }
 }
