@@ -543,6 +543,9 @@ class RunTest extends Scenarios {
   void scenario_80_any_shape(@TempDir Path cache) {
     try (ModelRunner runner = onDemand(cache, new CompilerOptions(), new RuntimeConfig())) {
       for (int rows : new int[] {3, 1, 3}) checkRows(runner, rows);
+      // An array without rows does not have their length.
+      Tensor none = runner.run(Map.of("x", new float[0][4])).get("y");
+      assertArrayEquals(new long[] {0, 4}, none.shape());
       var error =
           assertThrows(
               PoprtException.class, () -> runner.run(Map.of("x", new float[3][5])));

@@ -239,7 +239,7 @@ public class ModelRunner implements AutoCloseable {
     Anchor anchor = null;
     for (Anchor input : inputs) if (input.name().equals(name)) anchor = input;
     DataType type = tensor.dataType();
-    long[] shape = tensor.shape();
+    long[] shape = tensor.shapeFor(anchor);
     int rank = shape.length;
     DataType wanted = anchor == null ? null : anchor.dataType();
     boolean complex =

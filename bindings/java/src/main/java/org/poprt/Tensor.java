@@ -20,11 +20,13 @@ import java.util.Objects;
 public final class Tensor {
   private final DataType dataType; // null: that of the input, which the buffer must fit
   private final long[] shape;
+  private int known; // number of leading dimensions that an array has
   private final Buffer buffer;
 
   Tensor(DataType dataType, long[] shape, Buffer buffer) {
     this.dataType = dataType;
     this.shape = shape;
+    this.known = shape.length;
     this.buffer = buffer;
   }
 
@@ -59,7 +61,8 @@ public final class Tensor {
 
   /**
    * A tensor of an array, or of nested arrays of equal length: {@code float[][]} has two
-   * dimensions. Its elements are copied.
+   * dimensions. Its elements are copied. An array without rows, such as {@code new float[0][8]},
+   * has rows of any size.
    *
    * @param array an array of float, double, byte, short, int, long or boolean, in any number of
    *     dimensions; the last dimension of complex numbers has two elements; or a buffer of a
@@ -91,7 +94,18 @@ public final class Tensor {
     ByteBuffer bytes = Memory.allocate(count * bytesOf(type));
     put(array, shape, 0, bytes);
     bytes.flip();
-    return new Tensor(typeOf(type), shape, view(typeOf(type), bytes));
+    Tensor made = new Tensor(typeOf(type), shape, view(typeOf(type), bytes));
+    while (made.known > 1 && shape[made.known - 2] == 0) made.known--;
+    return made;
+  }
+
+  /** Returns the dimensions. An array without rows does not have theirs, so they are the anchor's. */
+  long[] shapeFor(Anchor anchor) {
+    long[] full = shape.clone();
+    long[] expected = anchor == null ? new long[0] : anchor.shape();
+    if (expected.length == full.length)
+      for (int i = known; i < full.length; i++) full[i] = Math.max(0, expected[i]);
+    return full;
   }
 
   private static int bytesOf(Class<?> type) {
