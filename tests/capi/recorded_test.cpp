@@ -76,9 +76,9 @@ TEST_F(Recorded, NullsOfRunners) {
   ASSERT_EQ(message_for(poprt_runner_create(copies, nullptr, &runner)), "ok");
   const auto request_options = sized<poprt_request_options>();
   auto counters = sized<poprt_runner_counters>();
-  float data[16] = {};
+  float data[16] = {}, result[16] = {};
   const poprt_input in = {"x", 0, data, sizeof data};
-  const poprt_output out = {"y", 0, data, sizeof data};
+  const poprt_output out = {"y", 0, result, sizeof result};
   const poprt_tensor tensor = {"x", 0, data, sizeof data, POPRT_DTYPE_F32, 0, nullptr, 0};
   nulls("poprt_runner_create", poprt_runner_create, copies, nullptr, &made);
   nulls("poprt_fusion_runner_create", poprt_fusion_runner_create, copies, nullptr, &made);
