@@ -177,9 +177,9 @@ std::string missing_option(const CLI::Option& option, const std::string& path,
   if (!name.starts_with("-"))
     return fmt::format("expected {0}, found none: give {1} {0}", name, path);
   // A word without an option may be its value.
-  const bool word = !extra.empty() && !extra[0].starts_with("-");
-  return fmt::format("expected {0}, found none: give {0} {1}", name,
-                     word ? extra[0] : option.get_type_name());
+  const std::string type = option.get_type_name();
+  const bool word = type == "TEXT" && !extra.empty() && !extra[0].starts_with("-");
+  return fmt::format("expected {0}, found none: give {0} {1}", name, word ? extra[0] : type);
 }
 
 // Rewords CLI11's messages about missing options, commands and values, unreadable values, and

@@ -367,7 +367,7 @@ class Precision(OptionTest):
         y = onnx.node("MatMul", ["x", "w"], ["y"])
         w = onnx.message(5, onnx.number(1, 2), onnx.number(1, 2), onnx.number(2, 11), onnx.message(8, "w"), onnx.message(9, bytes(32)))
         self.write("d.onnx", onnx.model([y], [onnx.value("x", 11, [2, 2])], [onnx.value("y", 11, [2, 2])], [w]))
-        for words, stays in ((["--precision", "fp16"], "values of f64 stay f64"),
+        for words, stays in ((["--precision", "fp16"], "inputs and products of f64 stay f64"),
                              (["--precision", "bf16", "--export_popef"], "1 product of f64 stays f64")):
             ran = self.run_command("-i", "d.onnx", *words)
             self.assertEqual(ran.code, 0, ran.err)

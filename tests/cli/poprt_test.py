@@ -508,7 +508,8 @@ class Errors(CommandTest):
         self.fails(["-i", "no.onnx", "--output", "digits.popef"], "cannot open 'no.onnx'")
 
     def test_existing_files_stay_when_it_fails(self):
-        self.write("unknown_op.optimized.onnx", b"old model")
+        with open(model("relu"), "rb") as file:
+            self.write("unknown_op.optimized.onnx", file.read())
         self.write("executable.popef", b"PopEF old executable")
         self.fails(["-i", model("unknown_op"), "--export_popef"], "Frobnicate")  # fails() compares contents
 

@@ -26,8 +26,9 @@ std::vector<std::string> names_of_inputs(const ir::Graph& model) {
 void check_given_names(const ir::Graph& model, const std::vector<std::string>& words) {
   const std::vector<std::string> names = names_of_inputs(model);
   for (const std::string& word : words) {
-    const std::string name = word.substr(0, word.find('='));
-    if (name.empty()) continue;  // an error of the word, which is reported with its option
+    const size_t end = word.find('=');
+    if (end == 0 || end == word.npos) continue;  // is reported with its option
+    const std::string name = word.substr(0, end);
     const ir::Value* value = model.find(name);
     if (std::ranges::count(names, name) > 0 || (value && model.is_input(value)) ||
         std::ranges::count(names, name.substr(0, name.find('['))) > 0)
@@ -42,6 +43,7 @@ void shapes_from_files(const ir::Graph& model, const std::vector<std::string>& w
   if (settings.batch_size > 0 || words.empty()) return;
   const auto named = parse_shapes(settings.input_shape);
   for (const std::string& word : words) {
+    if (word.find('=') == word.npos) continue;  // is reported with its option
     const auto [name, path] = split_pair(word, "--input");
     const ir::Value* v = model.find(name);
     const auto fixed = std::ranges::any_of(

@@ -182,8 +182,9 @@ TEST_F(Compare, FilesOfADataSetAreNumbered) {
   EXPECT_TRUE(compare({"--data_set", "set"}).out.starts_with("agrees  w: 0 of 4 "));
   std::filesystem::remove("set/output_1.pb");
   const Ran none = compare({"--data_set", "set"});
-  EXPECT_EQ(none.code, 2);
-  EXPECT_NE(none.err.find("there is no reference"), std::string::npos) << none.err;
+  EXPECT_EQ(none.code, 1);
+  EXPECT_NE(none.err.find("--data_set: there is no output_0.pb in 'set'"), std::string::npos)
+      << none.err;
 }
 
 // An option overrides the data, also if another name has the same beginning.

@@ -57,8 +57,7 @@ TEST_F(Inspect, RowsAreFilteredAndCounted) {
 
 TEST_F(Inspect, RunOptionsAreForTheRunView) {
   for (const std::vector<std::string>& more :
-       std::vector<std::vector<std::string>>{{"--input", "x=zeros"},
-                                             {"--labels", "g.ir"},
+       std::vector<std::vector<std::string>>{{"--labels", "g.ir"},
                                              {"--output", "y=y.npy"},
                                              {"--reference", "y=y.npy"},
                                              {"--second", "g.ir"},
@@ -68,6 +67,8 @@ TEST_F(Inspect, RunOptionsAreForTheRunView) {
     words.insert(words.end(), more.begin(), more.end());
     EXPECT_TRUE(has(refused(words), "are for --view run")) << more[0];
   }
+  EXPECT_TRUE(has(refused({"g.ir", "--input", "x=zeros"}),
+                  "--input is for --view run, and for --profile without --compare"));
   EXPECT_TRUE(has(refused({}), "give a FILE, or --view queues for running processes"));
   EXPECT_TRUE(has(refused({"g.ir", "--record", "r"}), "--record is for running processes"));
   EXPECT_TRUE(has(refused({"g.ir", "--executable", "g"}), "--executable is for .popef files"));
