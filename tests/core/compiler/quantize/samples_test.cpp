@@ -116,8 +116,8 @@ TEST(Samples, RefuseMismatchedArrays) {
   // Three runs of x, two of z; the rows of one of them must be those of a single run.
   EXPECT_EQ(
       refusal(*g, {{"x", rows(9)}, {"z", z}}),
-      "`data_preprocess`: arrays have different numbers of samples: one has 4 rows, others have "
-      "rows for 3 runs");
+      "`data_preprocess`: arrays have different numbers of samples: that of input 'z' has 4 rows, "
+      "others have rows for 3 runs");
   EXPECT_EQ(refusal(*g, {{"x", rows(9)}, {"z", rows(2)}}), "no error");
   EXPECT_EQ(refusal(*g, {{"x", rows(9)}, {"z", rows(5)}}), "no error");
 }
