@@ -299,7 +299,8 @@ TEST_F(External, ExportsAndReadsBack) {
   EXPECT_EQ(difference(*g, *import_file(dir_ / "small.onnx")), "");
 }
 
-// Between the limits, UBSan cannot check objects of types that it has not met: it needs descriptors.
+// Between the limits, UBSan cannot check objects of types that it has not met: it needs
+// descriptors.
 TEST_F(External, TooManyOpenFilesExhaustAResource) {
   const fs::path path = dir_ / "model/m.onnx";
   write_file(path, external_model({{"location", "w.bin"}}).SerializeAsString());
