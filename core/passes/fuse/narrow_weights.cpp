@@ -123,12 +123,12 @@ void run(Graph& graph, PassContext& context) {
   if (!find && !rounds) return;
   size_t doubles = 0;  // products of f64
   for_each_node(graph, [&](Node& n) {
+    const bool product = n.is("MatMul") || n.is("Gemm") || n.is("Conv");
+    doubles += product && n.output()->dtype() == DType::f64 ? 1 : 0;
     if (n.is("Linear", "poprt"))
       narrow(n, products, context);
     else if (find && n.is("Gather"))
       narrow_gather(n, context);
-    const bool product = n.is("MatMul") || n.is("Gemm") || n.is("Conv");
-    doubles += product && n.output()->dtype() == DType::f64 ? 1 : 0;
   });
   if (rounds && doubles > 0)
     log().warn(
