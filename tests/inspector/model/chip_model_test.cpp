@@ -148,7 +148,8 @@ TEST(ChipModel, WeightsOfEightBitsAreSmaller) {
     ChipChoice choice;
     choice.target = "mk2";
     choice.precision = precision;
-    const auto& bytes = estimated(choice).estimate().memory[0].by_category;
+    const auto model = estimated(choice);
+    const auto& bytes = model.estimate().memory[0].by_category;
     return bytes[static_cast<size_t>(ipu::Category::weights)];
   };
   EXPECT_LT(weights("fp8_weight"), weights("fp16"));
