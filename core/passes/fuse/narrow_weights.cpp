@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "ops/common/narrow_matmul.h"
 #include "ops/op.h"
+#include "passes/common/products_of_doubles.h"
 #include "passes/common/rewrite.h"
 
 namespace poprt::passes::narrow_weights_pass {
@@ -121,10 +122,8 @@ void run(Graph& graph, PassContext& context) {
   const bool find = context.flag("find");
   const bool rounds = products == Products::bf16 || products == Products::f16;
   if (!find && !rounds) return;
-  size_t doubles = 0;  // products of f64
+  const int64_t doubles = products_of_doubles(graph);
   for_each_node(graph, [&](Node& n) {
-    const bool product = n.is("MatMul") || n.is("Gemm") || n.is("Conv");
-    doubles += product && n.output()->dtype() == DType::f64 ? 1 : 0;
     if (n.is("Linear", "poprt"))
       narrow(n, products, context);
     else if (find && n.is("Gather"))

@@ -21,6 +21,7 @@
 #include "ops/facts.h"
 #include "opsets/types.h"
 #include "passes/common/constant_cone.h"
+#include "passes/common/products_of_doubles.h"
 #include "passes/common/retype.h"
 #include "passes/common/rewrite.h"
 
@@ -196,11 +197,8 @@ std::unordered_set<const Node*> byte_parts(Graph& graph) {
 // sizes in f64, too, so only inputs and products are counted.
 void warn_of_doubles(Graph& graph) {
   const auto is_double = [](const ir::Value* v) { return v->dtype() == DType::f64; };
-  auto count = std::ranges::count_if(graph.inputs(), is_double);
-  for_each_node(graph, [&](Node& n) {
-    const bool product = n.is("MatMul") || n.is("Gemm") || n.is("Conv");
-    count += product && is_double(n.output()) ? 1 : 0;
-  });
+  const int64_t count =
+      std::ranges::count_if(graph.inputs(), is_double) + products_of_doubles(graph);
   if (count > 0)
     log().warn(
         "float_to_half: {} inputs and products of f64 stay f64; pass double_to_float makes them "
