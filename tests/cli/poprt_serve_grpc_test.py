@@ -1,18 +1,13 @@
 """poprt_serve: the Open Inference Protocol over gRPC."""
 
 import concurrent.futures
-import importlib
 import json
 import os
 import struct
-import subprocess
-import sys
 import unittest
 
-from serve_support import ServeTest, call, serving
-from support import ROOT
+from serve_support import ServeTest, call, protocol, serving
 
-PROTO = os.path.join(ROOT, "cli", "serve", "inference.proto")
 try:
     import grpc
 except ImportError:
@@ -24,10 +19,7 @@ class Grpc(ServeTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        subprocess.run(["protoc", "-I" + os.path.dirname(PROTO), "--python_out=" + cls.folder, PROTO], check=True)
-        sys.path.insert(0, cls.folder)
-        cls.addClassCleanup(sys.path.remove, cls.folder)
-        cls.pb = importlib.import_module("inference_pb2")
+        cls.pb = protocol(cls)
         token = os.path.join(cls.folder, "grpc_token")
         with open(token, "w", encoding="utf-8") as file:
             file.write("secret")

@@ -2,23 +2,20 @@
 
 import contextlib
 import gzip
-import importlib
 import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 import unittest
 
-from serve_support import SERVE, call, compiled, curl, image_request, onnx_model, serving
+from serve_support import SERVE, call, compiled, curl, image_request, onnx_model, protocol, serving
 from support import DIGITS, ROOT
 
-PROTO = os.path.join(ROOT, "cli", "serve", "inference.proto")
 MODELS = os.path.join(ROOT, "tests", "bindings", "data")
 try:
     import grpc
@@ -513,10 +510,7 @@ class Grpc(Base):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        subprocess.run(["protoc", "-I" + os.path.dirname(PROTO), "--python_out=" + cls.folder, PROTO], check=True)
-        sys.path.insert(0, cls.folder)
-        cls.addClassCleanup(sys.path.remove, cls.folder)
-        cls.pb = importlib.import_module("inference_pb2")
+        cls.pb = protocol(cls)
         cls.channel = cls.enterClassContext(grpc.insecure_channel(f"127.0.0.1:{cls.grpc_port}"))
 
     def call(self, method, request):

@@ -1,12 +1,14 @@
 """What the tests of poprt_serve share: a running server, and its clients."""
 
 import contextlib
+import importlib
 import json
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -15,6 +17,15 @@ from support import BIN, DIGITS, ROOT
 
 SERVE = os.path.join(BIN, "poprt_serve")
 MODELS = os.path.join(ROOT, "tests", "bindings", "data")
+
+
+def protocol(test_class):
+    """The Python module of inference.proto, generated in the folder of the class and importable until its end."""
+    proto = os.path.join(ROOT, "cli", "serve", "inference.proto")
+    subprocess.run(["protoc", "-I" + os.path.dirname(proto), "--python_out=" + test_class.folder, proto], check=True)
+    sys.path.insert(0, test_class.folder)
+    test_class.addClassCleanup(sys.path.remove, test_class.folder)
+    return importlib.import_module("inference_pb2")
 
 
 def compiled(onnx, path, *options):
