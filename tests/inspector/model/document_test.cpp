@@ -294,7 +294,7 @@ TEST_F(ProgramModelTest, LifetimesFollowUses) {
   EXPECT_EQ(m.sharing_with(0).size(), 1u);
 }
 
-// A trip count that is an input decides what is measured.
+// The trip count of this loop is an input, so the profile has as many rounds as its value.
 TEST_F(ProgramModelTest, ProfilesOnChosenInputs) {
   const auto graph = ir::parse_text(R"(graph "net" opset {"": 17} {
   input %x : f32[2,8]
