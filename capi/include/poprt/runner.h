@@ -2,8 +2,8 @@
  *
  * Memory of inputs and outputs belongs to the caller and is used in place. It must stay valid and
  * unchanged until the call returns or the request is done. Any alignment works; 64 bytes is
- * fastest. A request whose output is in the memory of an input or of another output is refused
- * (invalid_argument).
+ * fastest. An output may be in the memory of an input, wholly or in part: the call copies such an
+ * input before it runs or returns. Two outputs in the same memory are invalid_argument.
  *
  * Example:
  *     static void run_twice(const poprt_executable* model, const float* image, float* scores) {

@@ -152,6 +152,7 @@ Request* RequestPool::take(uint32_t references, RequestCallback callback,
 
 void RequestPool::give_back(Request* request) noexcept {
   request->failure_ = nullptr;
+  request->copies.clear();
   Request* head = head_.load(std::memory_order_relaxed);
   do {
     if (head == closed_mark()) {

@@ -10,10 +10,12 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "runtime/queue/clock.h"
 #include "runtime/queue/waiter.h"
+#include "runtime/session/tensor_memory.h"
 #include "runtime/telemetry/statistics.h"
 
 namespace poprt::runtime {
@@ -131,6 +133,7 @@ class Request {
   // Used by the runner that executes it.
   std::unique_ptr<const void*[]> inputs;
   std::unique_ptr<void*[]> outputs;
+  std::vector<TensorMemory> copies;  // of inputs that are in the memory of outputs
   uint64_t rows = 0, taken = 0, stored = 0;
   bool at_once = false;
   Failure failed;  // the error of a step, until the request is done

@@ -155,6 +155,7 @@ struct BucketRunner::Staging : Load {
     Shape most;
   };
   std::vector<Limited> limited;
+  std::vector<TensorMemory> copies;  // of inputs that are in the memory of outputs
   std::shared_ptr<const Model> model;
   RequestCallback callback;
   std::shared_ptr<Shared> shared;
@@ -197,6 +198,7 @@ struct BucketRunner::Shared {
     return s;
   }
   void put_back(std::unique_ptr<Staging> s) {
+    s->copies.clear();
     const auto keep = std::move(s->shared);  // this may be the last reference
     const std::lock_guard lock(mutex);
     if (!mutex.abandoned()) free.push_back(std::move(s));
@@ -547,19 +549,21 @@ std::unique_ptr<BucketRunner::Staging> BucketRunner::prepare(
   s->callback = {};
   prepare_inputs(inputs, sizes, *s);
   prepare_outputs(outputs, sizes, *s);
-  refuse_overlaps(
+  separate_inputs(
       inputs.size(),
       [&](size_t i) {
         const InputBinding& b = inputs[i];
-        return RequestMemory{b.name.data() ? b.name : inputs_[b.index].anchor.name, b.data,
-                             b.bytes};
+        // The rest is in the memory of the request already.
+        const bool in_place = s->in[i].data == b.data;
+        return RequestMemory{inputs_[i].anchor.name, b.data, in_place ? b.bytes : 0};
       },
       outputs.size(),
       [&](size_t i) {
         const OutputBinding& b = outputs[i];
         return RequestMemory{b.name.data() ? b.name : runner_.model().outputs()[b.index].name,
                              b.data, b.bytes};
-      });
+      },
+      s->copies, [&](size_t i, const void* copy) { s->in[i].data = copy; });
   s->shared = shared_;
   return s;
 }

@@ -1,12 +1,15 @@
-// Refuses requests whose outputs are in the memory of inputs or of other outputs. A run reads and
-// writes them in place, in an order that depends on the program.
+// Separates the memory of the inputs of a request from that of its outputs. A run reads and writes
+// the memory in place, in an order that depends on the program.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
+#include "runtime/session/tensor_memory.h"
 
 namespace poprt::runtime {
 
@@ -22,22 +25,27 @@ struct RequestMemory {
   }
 };
 
-// input(i) and output(i) return the RequestMemory of an index. Throws invalid_argument.
-template <class Input, class Output>
-void refuse_overlaps(size_t inputs, Input input, size_t outputs, Output output) {
+// input(i) and output(i) return the RequestMemory of an index. For each input whose memory overlaps
+// that of an output, calls replace(i, copy) with a copy of its bytes, which `copies` owns. Throws
+// invalid_argument if two outputs overlap.
+template <class Input, class Output, class Replace>
+void separate_inputs(size_t inputs, Input input, size_t outputs, Output output,
+                     std::vector<TensorMemory>& copies, Replace replace) {
   for (size_t o = 0; o < outputs; o++) {
     const RequestMemory to = output(o);
     if (to.bytes == 0) continue;
-    for (size_t i = 0; i < inputs; i++)
-      if (const RequestMemory from = input(i); to.overlaps(from))
-        fail(ErrorCode::invalid_argument,
-             "output '{}' and input '{}' are in the same memory: give the output memory of its own",
-             to.name, from.name);
     for (size_t i = 0; i < o; i++)
       if (const RequestMemory other = output(i); to.overlaps(other))
         fail(ErrorCode::invalid_argument,
              "outputs '{}' and '{}' are in the same memory: give each of them its own", other.name,
              to.name);
+    for (size_t i = 0; i < inputs; i++) {
+      const RequestMemory from = input(i);
+      if (!to.overlaps(from)) continue;
+      copies.emplace_back(from.bytes);
+      std::memcpy(copies.back().data(), from.data, from.bytes);
+      replace(i, copies.back().data());
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "device/device_manager.h"
+#include "runtime/runner/pointer_array.h"
 #include "runtime/runner/replica.h"
 #include "runtime/session/anchor_lookup.h"
 
@@ -144,7 +145,7 @@ void ModelRunner::execute(std::span<const InputBinding> inputs,
   request->check();
 }
 
-void ModelRunner::execute(const void* const* inputs, void* const* outputs) {
+void ModelRunner::execute(const void* const* given_inputs, void* const* outputs) {
   const RunnerPlan& p = *state_->plan;
   const auto check = [&](const auto* pointers, const auto& sizes, const auto& anchors,
                          bool are_inputs) {
@@ -153,17 +154,21 @@ void ModelRunner::execute(const void* const* inputs, void* const* outputs) {
         fail(ErrorCode::invalid_argument, "{} '{}': the pointer is null",
              are_inputs ? "input" : "output", anchors[i].name);
   };
-  check(inputs, p.inputs, p.model->inputs(), true);
+  check(given_inputs, p.inputs, p.model->inputs(), true);
   check(outputs, p.outputs, p.model->outputs(), false);
-  p.check_overlaps(inputs, outputs, p.chunk_rows * p.replicas);
+  PointerArray<const void*> inputs(p.inputs.size());
+  for (size_t i = 0; i < p.inputs.size(); i++)
+    inputs[i] = given_inputs && !p.fixed[i] ? given_inputs[i] : nullptr;
+  std::vector<TensorMemory> copies;
+  p.separate_memory(inputs.data(), outputs, p.chunk_rows * p.replicas, copies);
   Replica& replica = state_->choose_idle(state_->next_turn());
-  if (!replica.pipelined()) return replica.execute(inputs, outputs, p.chunk_rows * p.replicas);
+  if (!replica.pipelined())
+    return replica.execute(inputs.data(), outputs, p.chunk_rows * p.replicas);
   // Other threads run the stages.
   std::vector<InputBinding> from;
   std::vector<OutputBinding> to;
   for (size_t i = 0; i < p.inputs.size(); i++)
-    if (!p.fixed[i])
-      from.push_back({{}, i, inputs ? inputs[i] : nullptr, p.inputs[i].bytes * p.replicas});
+    if (!p.fixed[i]) from.push_back({{}, i, inputs[i], p.inputs[i].bytes * p.replicas});
   for (size_t i = 0; i < p.outputs.size(); i++)
     to.push_back({{}, i, outputs ? outputs[i] : nullptr, p.outputs[i].bytes * p.replicas});
   const RequestPtr request = replica.submit(from, to, {}, kAtOnce);

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "program/batch_rows.h"
 #include "runtime/queue/request_queue.h"
+#include "runtime/runner/memory_overlaps.h"
 #include "runtime/runner/pack_description.h"
 #include "runtime/runner/runner_thread.h"
 #include "runtime/session/anchor_lookup.h"
@@ -497,17 +498,27 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
   const auto& out_anchors = runner->model().outputs();
   std::fill_n(request.inputs.get(), in_anchors.size(), nullptr);
   std::fill_n(request.outputs.get(), out_anchors.size(), nullptr);
+  const auto input_at = [&](size_t i) {
+    const InputBinding& b = in[i];
+    if (!b.name.data() && b.index >= inputs.size())
+      fail(ErrorCode::not_found, "there is no input {}; the runner has {}",
+           static_cast<int64_t>(b.index), inputs.size());
+    return find_anchor(in_anchors, b.name.data() ? b.name : inputs[b.index].anchor.name, i,
+                       "input");
+  };
+  const auto output_at = [&](size_t i) {
+    const OutputBinding& b = out[i];
+    if (b.name.data()) return find_anchor(out_anchors, b.name, i, "output");
+    if (b.index >= out_anchors.size())
+      fail(ErrorCode::not_found, "there is no output {}; the model has {}",
+           static_cast<int64_t>(b.index), out_anchors.size());
+    return b.index;
+  };
   RequestPlaces places;
   for (size_t i = 0; i < in.size(); i++) {
     const InputBinding& b = in[i];
-    std::string_view name = b.name;
-    if (!name.data()) {
-      if (b.index >= inputs.size())
-        fail(ErrorCode::not_found, "there is no input {}; the runner has {}",
-             static_cast<int64_t>(b.index), inputs.size());
-      name = inputs[b.index].anchor.name;
-    }
-    const size_t at = find_anchor(in_anchors, name, i, "input");
+    const size_t at = input_at(i);
+    const std::string& name = in_anchors[at].name;
     if (roles[at] == Role::fixed)
       fail(ErrorCode::invalid_argument, "input '{}' is the runner's: leave it out of requests",
            name);
@@ -549,12 +560,7 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
   const bool unpacks = !config.unpack_info_input_name.empty();
   for (size_t i = 0; i < out.size(); i++) {
     const OutputBinding& b = out[i];
-    size_t at = b.index;
-    if (b.name.data())
-      at = find_anchor(out_anchors, b.name, i, "output");
-    else if (at >= out_anchors.size())
-      fail(ErrorCode::not_found, "there is no output {}; the model has {}",
-           static_cast<int64_t>(at), out_anchors.size());
+    const size_t at = output_at(i);
     const std::string& name = out_anchors[at].name;
     if (request.outputs[at]) fail(ErrorCode::invalid_argument, "output '{}' is given twice", name);
     if (!b.data) fail(ErrorCode::invalid_argument, "output '{}': the pointer is null", name);
@@ -567,10 +573,17 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
   for (size_t i = 0; i < out_anchors.size(); i++)
     if (!request.outputs[i])
       fail(ErrorCode::invalid_argument, "output '{}' is missing", out_anchors[i].name);
+  separate_inputs(
+      in.size(), [&](size_t i) { return RequestMemory{in[i].name, in[i].data, in[i].bytes}; },
+      out.size(),
+      [&](size_t i) {
+        return RequestMemory{out_anchors[output_at(i)].name, out[i].data, out[i].bytes};
+      },
+      request.copies, [&](size_t i, const void* copy) { request.inputs[input_at(i)] = copy; });
   // Writes zeros to the places at which the inputs of the request have padding.
   for (size_t i = 0; i < out.size() && !unpacks && given > length; i++) {
     const OutputBinding& b = out[i];
-    const size_t at = b.name.data() ? find_anchor(out_anchors, b.name, i, "output") : b.index;
+    const size_t at = output_at(i);
     const uint64_t bytes = output_units[at] * length;
     const uint64_t padded = std::min<uint64_t>(b.bytes, output_units[at] * given);
     if (padded > bytes) std::memset(static_cast<std::byte*>(b.data) + bytes, 0, padded - bytes);

@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/threads.h"
+#include "runtime/runner/pointer_array.h"
 #include "runtime/session/variants.h"
 
 namespace poprt::runtime {
@@ -205,26 +206,14 @@ bool Replica::execute_checked(std::span<const InputBinding> inputs,
                               std::span<const OutputBinding> outputs) {
   const RunnerPlan& p = *plan_;
   // The pointers do not belong to the replica, so that several callers can check their requests
-  // without a lock. For few anchors they are on the stack, so nothing is allocated.
-  constexpr size_t kFew = 16;
-  const void* few_inputs[kFew];
-  void* few_outputs[kFew];
-  std::vector<const void*> many_inputs;
-  std::vector<void*> many_outputs;
-  const void** in = few_inputs;
-  void** out = few_outputs;
-  if (p.inputs.size() > kFew) {
-    many_inputs.resize(p.inputs.size());
-    in = many_inputs.data();
-  }
-  if (p.outputs.size() > kFew) {
-    many_outputs.resize(p.outputs.size());
-    out = many_outputs.data();
-  }
+  // without a lock.
   if (pipelined()) return false;
-  const uint64_t rows = p.resolve(inputs, outputs, in, out);
+  PointerArray<const void*> in(p.inputs.size());
+  PointerArray<void*> out(p.outputs.size());
+  std::vector<TensorMemory> copies;
+  const uint64_t rows = p.resolve(inputs, outputs, in.data(), out.data(), copies);
   if (!p.are_whole_batches(rows) || !p.contiguous(rows)) return false;
-  execute(in, out, rows);
+  execute(in.data(), out.data(), rows);
   return true;
 }
 
@@ -239,7 +228,7 @@ RequestPtr Replica::submit(std::span<const InputBinding> inputs,
   return queue_.submit(
       callback, options, on_thread(),
       [&](Request& r) {
-        r.rows = plan_->resolve(inputs, outputs, r.inputs.get(), r.outputs.get());
+        r.rows = plan_->resolve(inputs, outputs, r.inputs.get(), r.outputs.get(), r.copies);
         r.at_once = options.at_once && plan_->are_whole_batches(r.rows);
         start_threads();
       },

@@ -328,7 +328,8 @@ void RunnerPlan::take_padding() {
 }
 
 uint64_t RunnerPlan::resolve(std::span<const InputBinding> in, std::span<const OutputBinding> out,
-                             const void** input_pointers, void** output_pointers) const {
+                             const void** input_pointers, void** output_pointers,
+                             std::vector<TensorMemory>& copies) const {
   uint64_t rows = 0;
   std::string_view rows_from;
   bind_anchors(*this, in, std::span(model->inputs()), inputs, true, input_pointers, rows,
@@ -336,22 +337,23 @@ uint64_t RunnerPlan::resolve(std::span<const InputBinding> in, std::span<const O
   bind_anchors(*this, out, std::span(model->outputs()), outputs, false, output_pointers, rows,
                rows_from);
   if (rows == 0) rows = dynamic ? chunk_rows : replicas;
-  check_overlaps(input_pointers, output_pointers, rows);
+  separate_memory(input_pointers, output_pointers, rows, copies);
   return rows;
 }
 
-void RunnerPlan::check_overlaps(const void* const* input_pointers, void* const* output_pointers,
-                                uint64_t rows) const {
+void RunnerPlan::separate_memory(const void** input_pointers, void* const* output_pointers,
+                                 uint64_t rows, std::vector<TensorMemory>& copies) const {
   if (several_shapes) return;
   const auto memory = [&](const auto& anchors, const auto& sizes, const auto* pointers, size_t i) {
     const AnchorRows& a = sizes[i];
     const void* const data = pointers ? pointers[i] : nullptr;
     return RequestMemory{anchors[i].name, data, data ? a.outer * a.row_bytes * rows : 0};
   };
-  refuse_overlaps(
+  separate_inputs(
       inputs.size(), [&](size_t i) { return memory(model->inputs(), inputs, input_pointers, i); },
       outputs.size(),
-      [&](size_t i) { return memory(model->outputs(), outputs, output_pointers, i); });
+      [&](size_t i) { return memory(model->outputs(), outputs, output_pointers, i); }, copies,
+      [&](size_t i, const void* copy) { input_pointers[i] = copy; });
 }
 
 uint64_t RunnerPlan::rows_of_inputs(std::span<const InputBinding> in) const {

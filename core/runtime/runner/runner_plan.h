@@ -115,15 +115,17 @@ class RunnerPlan {
   RunnerPlan(std::shared_ptr<const Model> model, RunnerConfig config);
 
   // Checks a request and writes one pointer for each anchor: null for an anchor that is not named
-  // or is frozen. Returns the number of rows. Throws not_found or invalid_argument.
+  // or is frozen. `copies` owns the copies of inputs that are in the memory of outputs. Returns the
+  // number of rows. Throws not_found or invalid_argument.
   uint64_t resolve(std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs,
-                   const void** input_pointers, void** output_pointers) const;
+                   const void** input_pointers, void** output_pointers,
+                   std::vector<TensorMemory>& copies) const;
 
-  // The part of resolve() that throws if an output is in the memory of an input or of another
-  // output. With several shapes, it does nothing: the memory of an anchor may be smaller than the
-  // anchor, and BucketRunner, which knows the sizes, has checked it.
-  void check_overlaps(const void* const* input_pointers, void* const* output_pointers,
-                      uint64_t rows) const;
+  // The part of resolve() that copies inputs and throws if two outputs are in the same memory. With
+  // several shapes, it does nothing: the memory of an anchor may be smaller than the anchor, and
+  // BucketRunner, which knows the sizes, has separated it.
+  void separate_memory(const void** input_pointers, void* const* output_pointers, uint64_t rows,
+                       std::vector<TensorMemory>& copies) const;
 
   // The part of resolve() for inputs.
   uint64_t rows_of_inputs(std::span<const InputBinding> inputs) const;

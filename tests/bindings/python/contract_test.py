@@ -42,6 +42,18 @@ class Rebinding(unittest.TestCase):
     def check(self, x, y):
         np.testing.assert_array_equal(y, 2 * x + 1)
 
+    def test_an_output_may_be_in_the_memory_of_an_input(self):
+        room = np.zeros((3, 4), np.float32)
+        for shift in (-1, 0, 1):
+            x, y = (room[:2], room[1:]) if shift < 0 else (room[1:], room[:2]) if shift else (room[:2], room[:2])
+            given = np.arange(8, dtype=np.float32).reshape(2, 4)
+            bound = self.runner.bind({"x": x}, {"y": y})
+            for run in (lambda: self.runner.execute({"x": x}, {"y": y}), bound.execute,
+                        lambda: self.runner.execute_async({"x": x}, {"y": y}).wait()):
+                x[:] = given
+                run()
+                self.check(given, y)
+
     def test_scenario_75_each_binding_has_its_own_memory(self):
         x = [np.full((2, 4), i, np.float32) for i in range(4)]
         y = [np.zeros((2, 4), np.float32) for _ in range(4)]

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -34,6 +35,27 @@ TEST(DynamicBatch, TakesEverySizeUpToThreeBatches) {
       EXPECT_TRUE(sync.right()) << n;
     }
     EXPECT_EQ(runner.statistics().rows, 2 * 78u);
+  }
+}
+
+// The rows of an output are written while later rows of the request wait for their step.
+TEST(DynamicBatch, OutputsMayBeInTheMemoryOfInputs) {
+  constexpr size_t kBatch = 4;
+  for (const bool overlap : {false, true}) {
+    RunnerConfig config = on(std::make_shared<FunctionDevice>(add_one(kBatch)));
+    config.batching_dim = 0;
+    config.timeout = 300us;
+    config.overlap_io = overlap;
+    ModelRunner runner(add_one_model({kBatch}), config);
+    for (size_t n = 1; n <= 3 * kBatch; n++)
+      for (const size_t at : {0, 1, 2}) {
+        std::vector<float> room(n + 2);
+        std::iota(room.begin(), room.end(), 9.f);  // the input begins with 10
+        const InputBinding in[] = {{{}, 0, room.data() + 1, n * 4}};
+        const OutputBinding out[] = {{{}, 0, room.data() + at, n * 4}};
+        runner.execute(in, out);
+        for (size_t i = 0; i < n; i++) EXPECT_EQ(room[at + i], static_cast<float>(11 + i)) << n;
+      }
   }
 }
 

@@ -115,6 +115,24 @@ TEST(PackRunner, ACountOfItemsReleasesAPack) {
   s.runner->stop();
 }
 
+// The places of the padding are set to zero before the item runs.
+TEST(PackRunner, OutputsMayBeInTheMemoryOfInputs) {
+  PackSetup s(false, [](auto& c) {
+    c.max_valid_num = 1, c.enable_padding_remove = true, c.mask_name = "mask";
+  });
+  for (const int offset : {-1, 0, 1}) {
+    Item a(5, 10, 2);
+    std::vector<int32_t> room(a.ids.size() + 2);
+    std::copy(a.ids.begin(), a.ids.end(), room.begin() + 1);
+    a.in[0].data = room.data() + 1;
+    a.out[0] = {"y", 0, room.data() + 1 + offset, a.ids.size() * 4};
+    s.runner->execute(a.in, a.out);
+    for (size_t i = 0; i < a.ids.size(); i++)
+      EXPECT_EQ(static_cast<int32_t*>(a.out[0].data)[i], i < 5 ? 2 * a.ids[i] : 0) << i;
+  }
+  s.runner->stop();
+}
+
 // Several rows would be one item, which attention does not separate.
 TEST(PackRunner, ARequestIsOneItem) {
   PackSetup s(false, [](auto& c) { c.max_valid_num = 1; });

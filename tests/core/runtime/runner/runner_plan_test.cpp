@@ -490,8 +490,9 @@ class RunnerPlans : public ::testing::Test {
           {out[i].name, 0, memory(in.size() + i), bytes(p.outputs[i], in.size() + i)});
     std::vector<const void*> from(in.size());
     std::vector<void*> to(out.size());
+    std::vector<TensorMemory> copies;
     try {
-      const uint64_t rows = p.resolve(inputs, outputs, from.data(), to.data());
+      const uint64_t rows = p.resolve(inputs, outputs, from.data(), to.data(), copies);
       std::string text = fmt::format("{} rows", rows);
       if (p.rows_of_inputs(inputs) != rows)
         text += fmt::format(", {} of inputs", p.rows_of_inputs(inputs));
