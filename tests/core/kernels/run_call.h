@@ -99,7 +99,48 @@ class Fenced {
   std::byte *map_, *data_;
 };
 
+// Finds bytes that several tasks write, which is a data race. After each task, inverts the bytes
+// that the task has changed, so that a second task changes them again, even if it writes the same
+// values.
+class WrittenBytes {
+ public:
+  void add(void* data, uint64_t bytes) {
+    auto* const begin = static_cast<std::byte*>(data);
+    outputs_.push_back(
+        {begin, {begin, begin + bytes}, std::vector<std::byte>(bytes), std::vector<bool>(bytes)});
+  }
+  void after_task(std::string_view kernel, int64_t task) {
+    for (Output& o : outputs_)
+      for (size_t i = 0; i < o.before.size(); i++) {
+        if (o.data[i] == o.before[i]) continue;
+        if (o.written[i]) {
+          ADD_FAILURE() << kernel << ": task " << task << " writes byte " << i
+                        << ", which another task writes";
+          return;
+        }
+        o.written[i] = true;
+        o.result[i] = o.data[i];
+        o.before[i] = o.data[i] = ~o.data[i];
+      }
+  }
+  void restore() {
+    for (Output& o : outputs_)
+      for (size_t i = 0; i < o.result.size(); i++)
+        if (o.written[i]) o.data[i] = o.result[i];
+  }
+
+ private:
+  struct Output {
+    std::byte* data;
+    std::vector<std::byte> before, result;
+    std::vector<bool> written;
+  };
+  std::vector<Output> outputs_;
+};
+
 // Runs each task separately, in reverse order, with scratch memory that is filled with 0xff (NaN).
+// The tasks of a round must not write the same bytes; this is checked for small outputs of kernels
+// with one round.
 template <calls::NamedCall C>
 void run_call(const C& call, std::vector<Tensor>& operands, int64_t threads = 1,
               bool reproducible = false) {
@@ -112,12 +153,22 @@ void run_call(const C& call, std::vector<Tensor>& operands, int64_t threads = 1,
   }
   Tensor scratch = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
   auto* room = static_cast<std::byte*>(scratch.mutable_data());
+  WrittenBytes written;
+  uint64_t bytes = 0;
+  for (size_t i = operands.size() - plan.outputs; i < operands.size(); i++)
+    if (operands[i].defined()) bytes += operands[i].bytes();
+  const bool checked = plan.rounds == 1 && plan.tasks > 1 &&
+                       static_cast<uint64_t>(plan.tasks) * bytes <= uint64_t{1} << 24;
+  for (size_t i = operands.size() - plan.outputs; checked && i < operands.size(); i++)
+    if (operands[i].defined()) written.add(data[i], operands[i].bytes());
   for (int64_t round = 0; round < plan.rounds; round++)
     for (int64_t t = plan.tasks; t-- > 0;) {
       std::fill_n(room, plan.scratch_bytes, std::byte{0xff});
       const int64_t task = round * plan.tasks + t;
       plan.run(plan.params.get(), data.data(), task, task + 1, room);
+      if (checked) written.after_task(C::kKernel, task);
     }
+  if (checked) written.restore();
   for (size_t i = fenced.size() - plan.outputs; i < fenced.size(); i++) fenced[i]->give_back();
 }
 

@@ -3,13 +3,40 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/ops/run_node.h"
+#include "ir/newest.h"
+#include "ir/schemas.h"
 
 namespace poprt::ops {
 namespace {
+
+// The published schemas are the reference. A definition that the schemas do not know is an
+// extension.
+TEST(OpDefs, BeginWithTheFirstPublishedSchema) {
+  std::map<std::pair<std::string_view, std::string_view>, int64_t> begins;
+  for (const OpDef* op : all_ops()) {
+    const auto [known, added] = begins.emplace(std::pair(op->domain, op->name), op->since);
+    if (!added) known->second = std::min<int64_t>(known->second, op->since);
+  }
+  size_t compared = 0;
+  for (const auto& [name, since] : begins) {
+    int64_t first = 0;
+    for (int64_t opset = 1; opset <= ir::kNewestOpset && first == 0; opset++)
+      first = ir::definition_of(name.first, name.second, opset);
+    if (first == 0) continue;
+    compared++;
+    // Exporters wrote these two before they had a schema.
+    if (name.second == "MeanVarianceNormalization" || name.second == "ThresholdedRelu") first = 1;
+    EXPECT_EQ(since, first) << name.first << "." << name.second;
+  }
+  EXPECT_GT(compared, 300u);
+}
 
 OpSupport support(std::string_view domain, std::string_view name, int64_t opset) {
   const OpDef* op = find_op(domain, name, opset);
