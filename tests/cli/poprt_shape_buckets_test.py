@@ -115,6 +115,22 @@ class ShapeBuckets(CommandTest):
             self.assertEqual((ran.code, ran.err.count("\n")), (1, 1), ran.err)
             self.assertIn(why, ran.err)
 
+    def test_poprt_exec_writes_the_real_part_of_an_output(self):
+        """The size of the output is not a size of an input, so the program computes it."""
+        nodes = [onnx.node("Constant", [], [name], value_ints=[value]) for name, value in (("zero", 0), ("one", 1), ("three", 3))]
+        nodes += [onnx.node("Slice", ["x", "zero", "three", "one"], ["p"]), onnx.node("Concat", ["p", "x"], ["o"], axis=1)]
+        self.write("m.onnx", onnx.model(nodes, [onnx.value("x", onnx.F32, ["b", "s"])], [onnx.value("o", onnx.F32, ["b", "t"])]))
+        for shapes in ("x=1,8/1,12", "x=1,12/1,24"):
+            self.succeeds("-i", "m.onnx", "--export_popef", "--overwrite", QUIET, "--input_shape", shapes)
+            for length in (5, 9, 12):
+                x = list(range(1, length + 1))
+                self.npy("x.npy", "f4", [1, length], x)
+                printed = self.succeeds("executable.popef", "--input", "x=x.npy", "--output", "o=o.npy", command="poprt_exec run")
+                self.assertRegex(printed, rf"output o:.*\[1,{length + 3}\]")
+                header, values = self.read_npy(self.path("o.npy"))
+                self.assertIn(f"(1,{length + 3})", header.replace(" ", ""))
+                self.assertEqual(values, x[:3] + x)
+
     def test_an_output_follows_the_size_that_decides_it(self):
         # The sizes 8 and 16 of the output are also 8 times the batch.
         self.compiled("--input_shape", "a=1,4/2,8")

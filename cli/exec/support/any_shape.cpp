@@ -10,6 +10,7 @@
 #include "common/arguments.h"
 #include "common/random_inputs.h"
 #include "exec/support/tensors.h"
+#include "exec/support/values.h"
 
 namespace poprt::cli {
 
@@ -92,9 +93,13 @@ void ShapedRequest::run() {
 Array ShapedRequest::output(const std::string& name) const {
   for (const poprt_tensor& t : outputs_) {
     if (name != t.name) continue;
-    const auto* data = static_cast<const std::byte*>(t.data);
-    return {
-        static_cast<poprt_dtype>(t.dtype), {t.shape, t.shape + t.rank}, {data, data + t.bytes}, {}};
+    Array whole = to_npy_type(static_cast<poprt_dtype>(t.dtype), {t.shape, t.shape + t.rank},
+                              t.data, t.bytes);
+    for (const poprt_tensor& sizes : outputs_)
+      if (is_real_size(sizes.name, static_cast<poprt_dtype>(sizes.dtype), sizes.bytes, name,
+                       t.rank))
+        return cropped(std::move(whole), sizes.data);
+    return whole;
   }
   find_anchor(outputs_of(runner_), name, "output");
   throw Failure(fmt::format("output '{}' was not computed", name));

@@ -223,21 +223,18 @@ PreparedModel load_with_values(const std::string& path, CompileSettings& setting
   }
 }
 
-Array cropped(const std::vector<const poprt_anchor*>& anchors,
-              const std::vector<AnchorMemory>& memory, size_t i) {
-  Array out = to_npy_type(poprt_anchor_dtype(anchors[i]), shape_of(anchors[i]), memory[i].data(),
-                          memory[i].bytes());
+bool is_real_size(std::string_view name, poprt_dtype dtype, size_t bytes, std::string_view of,
+                  size_t rank) {
+  return name.size() == of.size() + compiler::kShapeSuffix.size() && name.starts_with(of) &&
+         name.ends_with(compiler::kShapeSuffix) && dtype == POPRT_DTYPE_S64 &&
+         bytes == rank * sizeof(int64_t);
+}
+
+Array cropped(Array out, const void* sizes) {
   const std::vector<int64_t> bound = out.shape;
-  const std::string companion = poprt_anchor_name(anchors[i]) + std::string(compiler::kShapeSuffix);
-  for (size_t k = 0; k < anchors.size(); k++) {
-    if (poprt_anchor_name(anchors[k]) != companion ||
-        poprt_anchor_dtype(anchors[k]) != POPRT_DTYPE_S64 ||
-        memory[k].bytes() != bound.size() * sizeof(int64_t))
-      continue;
-    std::memcpy(out.shape.data(), memory[k].data(), memory[k].bytes());
-    for (size_t d = 0; d < bound.size(); d++)
-      out.shape[d] = std::clamp<int64_t>(out.shape[d], 0, bound[d]);
-  }
+  std::memcpy(out.shape.data(), sizes, bound.size() * sizeof(int64_t));
+  for (size_t d = 0; d < bound.size(); d++)
+    out.shape[d] = std::clamp<int64_t>(out.shape[d], 0, bound[d]);
   int64_t count = 1, all = 1;
   for (size_t d = 0; d < bound.size(); d++) {
     count *= out.shape[d];
@@ -256,6 +253,17 @@ Array cropped(const std::vector<const poprt_anchor*>& anchors,
     for (size_t d = bound.size(); d-- > 0 && ++at[d] == out.shape[d];) at[d] = 0;
   }
   return out;
+}
+
+Array cropped(const std::vector<const poprt_anchor*>& anchors,
+              const std::vector<AnchorMemory>& memory, size_t i) {
+  Array whole = to_npy_type(poprt_anchor_dtype(anchors[i]), shape_of(anchors[i]), memory[i].data(),
+                            memory[i].bytes());
+  for (size_t k = 0; k < anchors.size(); k++)
+    if (is_real_size(poprt_anchor_name(anchors[k]), poprt_anchor_dtype(anchors[k]),
+                     memory[k].bytes(), poprt_anchor_name(anchors[i]), whole.shape.size()))
+      return cropped(std::move(whole), memory[k].data());
+  return whole;
 }
 
 }  // namespace poprt::cli

@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/abi.h"
@@ -41,6 +42,13 @@ struct GivenValues {
 PreparedModel load_with_values(const std::string& path, CompileSettings& settings,
                                const GivenValues& given);
 
+// Whether a tensor is the output NAME:shape of output `of`, which specifies the size of its real
+// part.
+bool is_real_size(std::string_view name, poprt_dtype dtype, size_t bytes, std::string_view of,
+                  size_t rank);
+// Returns the part of `whole` that starts at its origin and has these sizes, an int64 for each
+// dimension.
+Array cropped(Array whole, const void* sizes);
 // Returns the real part of output `i`, as .npy files store it: all of it, or the part that the
 // output "NAME:shape" specifies.
 Array cropped(const std::vector<const poprt_anchor*>& anchors,

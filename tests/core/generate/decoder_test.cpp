@@ -247,6 +247,8 @@ TEST(Decoder, RefusesTokensForAFullSlot) {
   EXPECT_EQ(decoder.length(1), 63);
   EXPECT_EQ(refusal_of([&] { decoder.decode(std::vector<int64_t>{5, 5}); }),
             failed + "63 tokens and no place for a further one");
+  EXPECT_EQ(refusal_of([&] { decoder.decode(std::vector<int64_t>{-1, 0}); }),
+            failed + "63 tokens and no place for a further one");
   EXPECT_EQ(refusal_of([&] { decoder.decode(std::vector<int64_t>{0, -1}); }), "taken");
   EXPECT_EQ(decoder.length(0), 1);
   EXPECT_EQ(decoder.length(1), 63);

@@ -433,18 +433,20 @@ TEST(GraphBuilder, AssumedOpsetsSeeBodiesAndFunctions) {
     n.set_domain("ai.onnx.ml");
     add_attribute(n, "keys_int64s", pb::AttributeProto::INTS).add_ints(1);
   };
-  for (int place = 0; place < 4; place++) {
+  for (int place = 0; place < 6; place++) {
     pb::ModelProto model = relu_model();
+    if (place > 3) label_encoder(*model.mutable_graph(), "x", "before");
     add_node(*model.mutable_graph(), "Scaler", {"x"}, {"s"}).set_domain("ai.onnx.ml");
     pb::NodeProto& n = add_node(*model.mutable_graph(), "If", {"x"}, {"i"});
     auto& a =
-        add_attribute(n, "g", place == 1 ? pb::AttributeProto::GRAPHS : pb::AttributeProto::GRAPH);
-    pb::GraphProto& body = place == 1 ? *a.add_graphs() : *a.mutable_g();
+        add_attribute(n, "g", place % 4 == 1 ? pb::AttributeProto::GRAPHS : pb::AttributeProto::GRAPH);
+    pb::GraphProto& body = place % 4 == 1 ? *a.add_graphs() : *a.mutable_g();
     if (place < 2) label_encoder(body, "x", "e");
     add_output(body, place < 2 ? "e" : "x");
     if (place == 2) label_encoder(*model.add_functions(), "x", "e");
     if (place == 2) model.mutable_functions(0)->set_name("f");
-    EXPECT_EQ(import_proto(model)->opsets.at("ai.onnx.ml"), place < 3 ? 2 : 1) << place;
+    if (place == 1) add_output(*a.add_graphs(), "x");
+    EXPECT_EQ(import_proto(model)->opsets.at("ai.onnx.ml"), place == 3 ? 1 : 2) << place;
   }
 }
 

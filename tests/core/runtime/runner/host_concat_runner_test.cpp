@@ -69,7 +69,10 @@ TEST(HostConcatRunner, InputsStackedAlongANewAxisKeepTheirShape) {
   const auto model =
       test::anchors_only({{"joined", DType::f32, {3, 2, 1}}}, {{"y", DType::f32, {3, 2, 1}}});
   HostConcatRunnerConfig config;
-  config.host_concat_config = {{"joined", {"joined", {"a", "b", "c"}, {3, 2, 1}, 24, {}}}};
+  HostConcatConfig joined;  // the sizes are those of the model
+  joined.tensor_name = "joined";
+  joined.input_tensor_names = {"a", "b", "c"};
+  config.host_concat_config = {{"joined", joined}};
   config.runner.session.device = std::make_shared<test::FunctionDevice>(
       [](const void* const* in, void* const* out) { std::memcpy(out[0], in[0], 24); });
   HostConcatRunner runner(model, std::move(config));
