@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -256,6 +257,24 @@ static void requests_complete(void** state) {
   poprt_runner_free(r);
 }
 
+/* Requests that are not freed would take about 10 MB. */
+static void freed_requests_are_used_again(void** state) {
+  (void)state;
+  poprt_runner* r = make_runner();
+  client k;
+  client_init(&k, 1);
+  size_t before = 0;
+  for (int i = 0; i < 20100; i++) {
+    poprt_request* q = NULL;
+    if (i == 100) before = mallinfo2().uordblks;
+    OK(poprt_runner_execute_async(r, k.in, 1, k.out, 2, NULL, NULL, &q));
+    OK(poprt_request_wait(q, -1));
+    poprt_request_free(q);
+  }
+  assert_in_range(mallinfo2().uordblks, 0, before + (1 << 20));
+  poprt_runner_free(r);
+}
+
 typedef struct gate {
   pthread_mutex_t mutex;
   pthread_cond_t changed;
@@ -497,6 +516,7 @@ int main(void) {
       cmocka_unit_test(options_are_checked),
       cmocka_unit_test(devices_run_out),
       cmocka_unit_test(requests_complete),
+      cmocka_unit_test(freed_requests_are_used_again),
       cmocka_unit_test(callbacks_are_called_once),
       cmocka_unit_test(waiting_has_a_timeout_and_stop_cancels),
       cmocka_unit_test(everything_may_be_freed_in_any_order),

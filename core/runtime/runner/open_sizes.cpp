@@ -188,16 +188,6 @@ OpenSizes::Sizes OpenSizes::of_request(std::span<const InputBinding> inputs,
            shapes_.inputs[input_at(b, left.front())].name, b.bytes);
     }
   }
-  for (size_t i = 0; i < sizes.size(); i++) {
-    if (sizes[i] != kUnset) continue;
-    const size_t at = first_with(i);
-    bool given = false;
-    for (size_t k = 0; k < inputs.size(); k++) given |= input_at(inputs[k], k) == at;
-    if (!given)
-      fail(ErrorCode::invalid_argument,
-           "input '{}' is missing: no other input determines dimension '{}'",
-           shapes_.inputs[at].name, names_[i]);
-  }
   check(sizes);
   return sizes;
 }

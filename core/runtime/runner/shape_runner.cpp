@@ -497,7 +497,7 @@ void ShapeRunner::State::make_ready(KeptShape& shape) {
 RunnerConfig ShapeRunner::State::config_for(const Model& model) const {
   RunnerConfig own = config.runner;
   const auto copies = static_cast<int64_t>(std::max(model.replication_factor, 1u));
-  const int replicas = std::max(own.replication_factor, 1);
+  const int replicas = own.replication_factor;
   own.replica_id_to_device.clear();
   for (int i = 0; i < replicas * static_cast<int>(copies); i++)
     own.replica_id_to_device[i] =
@@ -529,7 +529,7 @@ void ShapeRunner::State::check_request(const Sizes& sizes) const {
 
 // The bytes that a shape needs for one run of every replica, and for one request.
 uint64_t ShapeRunner::State::memory_of(const Model& model) const {
-  const auto replicas = static_cast<uint64_t>(std::max(config.runner.replication_factor, 1));
+  const auto replicas = static_cast<uint64_t>(config.runner.replication_factor);
   uint64_t bytes = checked_mul(model.program().arena_bytes, replicas);
   for (const auto* anchors : {&model.inputs(), &model.outputs()})
     for (const program::Anchor& a : *anchors)
@@ -884,7 +884,7 @@ RunnerStatistics ShapeRunner::statistics(size_t replica) const {
 }
 
 size_t ShapeRunner::replicas() const {
-  return static_cast<size_t>(std::max(state_->config.runner.replication_factor, 1));
+  return static_cast<size_t>(state_->config.runner.replication_factor);
 }
 
 std::vector<Tracepoint> ShapeRunner::tracepoints() const {

@@ -41,6 +41,9 @@ TEST(HelpTopics, OtherCommandLinesAreNotHandled) {
   } catch (const Usage& e) {
     EXPECT_NE(std::string(e.what()).find("did you mean precision?"), std::string::npos);
   }
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(handle_help("p", 2, words), 0);
+  EXPECT_NE(testing::internal::GetCapturedStdout().find("precision"), std::string::npos);
   char empty[] = "";
   words[2] = empty;
   EXPECT_THROW((void)handle_help("p", 3, words), Usage);

@@ -46,6 +46,14 @@ ChipProgram chain() {
   return p;
 }
 
+TEST(Memory, ATensorOfOneByteTakesAByte) {
+  ChipProgram p = chain();
+  const int64_t before = memory_of(p, target_of("c600"), {})[0].total;
+  p.tensors.push_back(tensor("flag", TensorKind::activation, 1, 1, 0, 2));
+  for (ChipOp& op : p.ops) op.inputs.push_back(5);
+  EXPECT_GT(memory_of(p, target_of("c600"), {})[0].total, before);
+}
+
 TEST(Memory, TilesNeedMostAtThePeak) {
   ChipProgram p = chain();
   p.tensors.push_back(tensor("small", TensorKind::activation, 50, 3, 1, 1));

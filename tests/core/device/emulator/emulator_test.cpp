@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "device/cpu_quota.h"
 #include "kernels/calls/gather.h"
 #include "kernels/calls/random.h"
 #include "program/builder.h"
@@ -570,7 +571,8 @@ TEST(DefaultThreads, AreTheProcessorsThatThereAreForIt) {
     ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     EXPECT_EQ(default_threads(), 1);
   }).join();
-  EXPECT_LE(default_threads(), CPU_COUNT(&all));
+  const int quota = cpu_quota().value_or(CPU_SETSIZE);
+  EXPECT_EQ(default_threads(), std::min(CPU_COUNT(&all), quota));
 }
 
 // Counts the workers by name, because a sanitizer has its own threads.
