@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "compiler/declared_types.h"
 #include "compiler/fix_shapes.h"
 #include "compiler/flow/specialize.h"
 #include "compiler/fuse_graphs.h"
@@ -80,6 +82,43 @@ OpenAnchor describe_output(const ir::Value& v, const std::set<std::string>& size
     a.names.push_back(open && sizes.contains(name) ? name : std::string());
   }
   return a;
+}
+
+// Infers the types at a different size of each open dimension of the inputs, and opens the sizes of
+// outputs that are declared otherwise: converters declare the sizes of the batch that they used.
+// Sizes that inference does not find, and all sizes if these are not possible, stay as declared.
+void open_wrong_sizes(const ir::Graph& graph, int64_t first, program::OpenShapes& shapes) {
+  const auto probe = graph.clone();
+  const DeclaredTypes removed(*probe);
+  std::map<std::string, int64_t> sizes;
+  for (size_t i = 0; i < shapes.inputs.size(); i++) {
+    const OpenAnchor& a = shapes.inputs[i];
+    Shape& shape = probe->inputs()[i]->type.shape;
+    for (size_t d = 0; d < shape.size(); d++)
+      if (shape[d] < 0)
+        shape[d] =
+            sizes.emplace(a.names[d], first + 2 * static_cast<int64_t>(sizes.size())).first->second;
+  }
+  try {
+    ops::infer(*probe);
+  } catch (const Error&) {
+    return;
+  }
+  for (OpenAnchor& a : shapes.outputs) {
+    const ir::Value* v = probe->find(a.name);
+    if (!v || !v->type.has_shape || a.dtype == DType::undefined) continue;
+    const Shape& found = v->type.shape;
+    if (found.size() != a.shape.size()) {
+      a.shape.assign(found.size(), program::kOpen);
+      a.names.assign(found.size(), "");
+    }
+    for (size_t d = 0; d < found.size(); d++) {
+      const int64_t declared = a.names[d].empty() ? a.shape[d] : sizes.at(a.names[d]);
+      if (found[d] < 0 || declared == program::kOpen || found[d] == declared) continue;
+      a.shape[d] = program::kOpen;
+      a.names[d].clear();
+    }
+  }
 }
 
 // Whether options may change the names or types of inputs and outputs.
@@ -282,6 +321,7 @@ std::optional<OpenModel> open_model(const ir::Graph& graph, const DriverOptions&
     sizes.insert(a.names.begin(), a.names.end());
   }
   sizes.erase("");
+  const auto declared = copy->clone();
   // Outputs need not have a declared type.
   try {
     ops::infer(*copy);
@@ -300,7 +340,9 @@ std::optional<OpenModel> open_model(const ir::Graph& graph, const DriverOptions&
     outputs.known.push_back(known);
     has_text |= text;
   }
-  model.shapes.outputs = outputs.anchors;
+  model.shapes.outputs = std::move(outputs.anchors);
+  for (const int64_t first : {3, 8}) open_wrong_sizes(*declared, first, model.shapes);
+  outputs.anchors = model.shapes.outputs;
   const auto fixed = graph.clone();
   Options own = options;
   if (!options.shapes.empty()) own.input_shape = options.shapes.back();

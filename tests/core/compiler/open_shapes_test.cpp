@@ -57,6 +57,23 @@ TEST(OpenModel, ASizeThatOnlyShapesDecideHasNoOutput) {
   EXPECT_EQ(model->shapes.outputs[0].shape, (Shape{kOpen, 4}));
 }
 
+// Converters declare the sizes of the batch that they used.
+TEST(OpenModel, ASizeThatIsDeclaredWronglyIsOpen) {
+  const auto output = [](const std::string& nodes) {
+    const auto model = describe("input %x : f32[N,4]\n" + nodes + "\noutput %y\n");
+    return model->shapes.outputs.at(0);
+  };
+  for (const std::string nodes :
+       {"%y : f32[N,4] = Concat(%x, %x) {axis = 0}", "%y : f32[1,4] = Relu(%x)",
+        "%h : f32[1,4] = Relu(%x)\n%y : f32[N,4] = Neg(%h)"}) {
+    EXPECT_EQ(output(nodes).shape, (Shape{kOpen, 4})) << nodes;
+    EXPECT_EQ(output(nodes).names, (std::vector<std::string>{"", ""})) << nodes;
+  }
+  EXPECT_EQ(output("%y : f32[N,4] = Flatten(%x) {axis = 0}").shape, (Shape{1, kOpen}));
+  EXPECT_EQ(output("%y : f32[N] = Relu(%x)").shape, (Shape{kOpen, kOpen}));
+  EXPECT_EQ(output("%y : f32[N,4] = Relu(%x)").names, (std::vector<std::string>{"N", ""}));
+}
+
 // S is 5, which no trial knows unless the options contain it.
 TEST(OpenModel, AModelThatNeedsCertainSizesHasSizesThatDependOnData) {
   const std::string text =
