@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/shape.h"
 #include "compiler/byte_caches.h"
+#include "ir/match.h"
 #include "ir/newest.h"
 #include "ops/op.h"
 #include "passes/common/decoder_attention.h"
@@ -22,6 +23,9 @@ constexpr std::string_view kLastInput = "poprt.last";  // s64 [1]: index of the 
 
 // Input of decoders of newer transformers: the positions of the new tokens.
 constexpr std::string_view kCachePosition = "cache_position";
+
+// Inputs of decoders of newer transformers: the number of the last tokens that get logits, 0: all.
+constexpr std::string_view kKeptLogits[] = {"num_logits_to_keep", "logits_to_keep"};
 
 constexpr int64_t kMostTokens = int64_t{1} << 24;
 
@@ -39,6 +43,42 @@ std::string first_known(const ir::Graph& graph, const std::string& given,
     for (const ir::Value* v : graph.inputs())
       if (v->name() == name) return v->name();
   return "";
+}
+
+void keep_all_logits(ir::Graph& graph, std::string_view name) {
+  ir::Value* v = graph.find(name);
+  if (!v || !graph.is_input(v) || !v->type.has_shape || element_count(v->shape()) != 1) return;
+  graph.replace_all_uses(v, graph.add_constant("", Tensor::zeros(v->dtype(), v->shape())));
+  graph.erase_value(v);
+}
+
+// Skips the node with which a model selects the last token for its logits: gather_last_logits()
+// selects a token that an input gives, because a piece of a prompt may be padded.
+void keep_all_tokens(ir::Value* logits) {
+  constexpr int kMostSteps = 24;
+  std::vector<ir::Value*> passed;
+  ir::Value* v = logits;
+  for (int step = 0; step < kMostSteps && v && v->producer(); step++) {
+    const ir::Node* n = v->producer();
+    const auto is = [&](size_t input, int64_t wanted) {
+      const auto ints = ir::const_ints(n->input(input));
+      return ints && ints->size() == 1 && (*ints)[0] == wanted;
+    };
+    const auto ends = n->is("Slice") ? ir::const_ints(n->input(2)) : std::nullopt;
+    if ((ends && ends->size() == 1 && (*ends)[0] >= INT32_MAX && is(1, -1) &&
+         (is(3, 1) || is(3, -2)) && (!n->input(4) || is(4, 1))) ||
+        (n->is("Gather") && n->int_attr("axis", 0) == 1 && is(1, -1) &&
+         n->input(1)->type.has_shape && n->input(1)->shape().size() == 1)) {
+      // The declared types have one token.
+      for (ir::Value* one : passed) one->type = {one->dtype(), false, {}, {}};
+      v->graph().replace_all_uses(v, n->input(0));
+      return;
+    }
+    passed.push_back(v);
+    v = n->input(0) && !n->input(0)->is_constant() ? n->input(0)
+        : n->inputs().size() > 1                   ? n->input(1)
+                                                   : nullptr;
+  }
 }
 
 std::string text_of(const nlohmann::json& json, const char* key) {
@@ -118,10 +158,8 @@ std::vector<GenerationShape> generation_shapes(const GenerationOptions& options)
 
 GenerationModel::GenerationModel(ir::Graph& graph, GenerationOptions options)
     : options_(std::move(options)) {
-  if (options_.encoder) {
-    choose_branch(graph, true);
-    passes::decompose_attention(graph);
-  }
+  choose_branch(graph, true);
+  if (options_.encoder) passes::decompose_attention(graph);
   passes::separate_pasts(graph);
   passes::keep_whole_caches(graph);
   ops::infer(graph);
@@ -144,7 +182,11 @@ GenerationModel::GenerationModel(ir::Graph& graph, GenerationOptions options)
     return;
   }
   check_forms(graph);
-  if (grows_) graph.add_input(kPositionInput, {DType::s64, true, {kUnknownDim}, {}});
+  if (grows_) {
+    place_new_tokens(graph);
+    hide_free_places(graph);
+    graph.add_input(kPositionInput, {DType::s64, true, {kUnknownDim}, {}});
+  }
   for (Cache& cache : caches_)
     if (cache.grows) rewrite(graph, cache);
   take_last_logits(graph);
@@ -195,21 +237,6 @@ void GenerationModel::flatten_positions(ir::Graph& graph) {
   graph.erase_value(given);
 }
 
-// Replaces the input cache_position by constants. In a cache that grows, the new tokens are after
-// its C places, so the constants are their places in the mask. Their positions are those of
-// position_ids.
-void GenerationModel::place_cache_position(ir::Graph& copy, int64_t tokens) const {
-  ir::Value* given = copy.find(kCachePosition);
-  if (encoder_ || !given || !copy.is_input(given)) return;
-  std::vector<double> places(static_cast<size_t>(tokens));
-  for (size_t i = 0; i < places.size(); i++)
-    places[i] = static_cast<double>(options_.max_length) + static_cast<double>(i);
-  Tensor value = passes::tensor_of(given->dtype(), {tokens}, places);
-  copy.rename(given, copy.fresh_name(kCachePosition));
-  copy.replace_all_uses(given, copy.add_constant(kCachePosition, std::move(value)));
-  copy.erase_value(given);
-}
-
 void GenerationModel::find_inputs(ir::Graph& graph) {
   options_.input_ids = first_known(graph, options_.input_ids, {"input_ids", "ids", "tokens"});
   options_.attention_mask = first_known(graph, options_.attention_mask, {"attention_mask", "mask"});
@@ -229,6 +256,7 @@ void GenerationModel::find_inputs(ir::Graph& graph) {
     options_.input_ids = whole[0];
   }
   if (!options_.position_ids.empty()) flatten_positions(graph);
+  for (const std::string_view name : kKeptLogits) keep_all_logits(graph, name);
   const ir::Value* ids = graph.find(options_.input_ids);
   one_token_ = ids->type.has_shape && ids->shape().size() == 1;
   find_logits(graph);
@@ -391,9 +419,8 @@ void GenerationModel::check_inputs(const ir::Graph& graph) const {
                      name == kCachePosition ||
                      std::ranges::any_of(cross_, [&](const auto& c) { return c.past == name; }));
     const auto is_place_in_mask = [&](const ir::Value& input) {
-      return input.name() == kCachePosition && !options_.position_ids.empty() &&
-             std::ranges::all_of(caches_, &Cache::grows) && input.type.has_shape &&
-             input.shape().size() == 1;
+      return input.name() == kCachePosition && std::ranges::all_of(caches_, &Cache::grows) &&
+             input.type.has_shape && input.shape().size() == 1;
     };
     const bool known =
         name == options_.input_ids || name == options_.attention_mask ||
@@ -412,16 +439,11 @@ void GenerationModel::check_inputs(const ir::Graph& graph) const {
 // position of a token from the size of the cache.
 void GenerationModel::check_forms(const ir::Graph& graph) const {
   if (caches_.empty()) return;  // states need neither a mask nor positions
-  const auto require = [&](const std::string& input, std::string_view what) {
-    if (input.empty())
-      fail(ErrorCode::unimplemented,
-           "generation: the caches grow by Concat, and the model has no input '{}'; export it "
-           "with this input, or with GroupQueryAttention",
-           what);
-  };
   if (grows_) {
-    require(options_.attention_mask, "attention_mask");
-    require(options_.position_ids, "position_ids");
+    if (options_.attention_mask.empty())
+      fail(ErrorCode::unimplemented,
+           "generation: the caches grow by Concat, and the model has no input 'attention_mask'; "
+           "export it with this input, or with GroupQueryAttention");
     if (std::ranges::any_of(caches_, [](const Cache& c) { return !c.grows; }))
       fail(ErrorCode::unimplemented, "generation: some caches grow and others do not");
   } else if (options_.attention_mask.empty() && valid_places_.empty()) {
@@ -479,7 +501,10 @@ void GenerationModel::take_last_logits(ir::Graph& graph) {
   const auto at = std::ranges::find(outputs, options_.logits, &ir::Value::name) - outputs.begin();
   ir::Value* logits = outputs[static_cast<size_t>(at)];
   if (!logits->producer()) fail(ErrorCode::unimplemented, "generation: the logits are an input");
-  if (!one_token_) gather_last_logits(graph, static_cast<size_t>(at));
+  if (!one_token_) {
+    keep_all_tokens(logits);
+    gather_last_logits(graph, static_cast<size_t>(at));
+  }
   logits = graph.outputs()[static_cast<size_t>(at)];
   if (logits->dtype() == DType::f32) return;
   ir::Node* cast = graph.add_node("Cast", std::string(ir::kNewestDomain), {logits});
@@ -583,11 +608,109 @@ void GenerationModel::check_positions(const ir::Graph& ours, const ir::Graph& th
     positions_->check(*mine, *fixed(theirs, length), length, places);
 }
 
+// Gives the mask of keys to causal attention that has none: in the model of the exporter, all past
+// keys are visible.
+void GenerationModel::hide_free_places(ir::Graph& graph) const {
+  enum : size_t { kMask = 3, kPastKey = 4, kPaddingMask = 4, kBias = 5, kPastKeyOfHeads = 6 };
+  ir::Value *visible = nullptr, *padding = nullptr;
+  const auto nodes = graph.nodes();
+  const auto before = [&](const char* type, std::vector<ir::Value*> inputs) {
+    return graph.add_node(type, std::string(ir::kNewestDomain), inputs, 1, nodes.front());
+  };
+  const auto cast = [&](int64_t type) {
+    ir::Node* n = before("Cast", {graph.find(options_.attention_mask)});
+    n->attributes["to"] = type;
+    return n->output();
+  };
+  constexpr int64_t kBool = 9, kInt32 = 6;
+  for (ir::Node* n : nodes) {
+    const auto reads_cache = [&](size_t input) {
+      const ir::Value* past = n->input(input);
+      return past &&
+             std::ranges::any_of(caches_, [&](const Cache& c) { return c.past == past->name(); });
+    };
+    if (n->is("Attention") && reads_cache(kPastKey) && !n->input(kMask)) {
+      if (!visible)
+        visible = before("Unsqueeze",
+                         {cast(kBool), graph.add_constant("", Tensor::of<int64_t>({2}, {1, 2}))})
+                      ->output();
+      n->set_input(kMask, visible);
+    }
+    if (n->is("MultiHeadAttention", "com.microsoft") && reads_cache(kPastKeyOfHeads) &&
+        !n->input(kPaddingMask) && !n->input(kBias)) {
+      if (!padding) padding = cast(kInt32);
+      n->set_input(kPaddingMask, padding);
+    }
+  }
+}
+
+// The numbers that the model computes from sizes for `past` places and `tokens` new tokens. If they
+// differ from those for C places where both have a column, replaces them by numbers that follow
+// from the position. Throws unimplemented if that is not possible.
+void GenerationModel::place_new_tokens(ir::Graph& graph) {
+  const int64_t places = options_.max_length;
+  const passes::JoinedPlaces joined{places, options_.attention_mask};
+  if (ir::Value* given = graph.find(kCachePosition); given && graph.is_input(given))
+    passes::positions_from_sizes(graph, given, graph.find(caches_[0].past), caches_[0].axis,
+                                 graph.find(options_.input_ids));
+  for (const Cache& c : caches_) placed_.push_back({c.past, c.present, c.axis});
+  const auto moved = graph.clone();
+  const auto pairs = passes::TokenPositions(*moved, placed_, options_.input_ids, joined).numbers();
+  std::vector<std::string> theirs, ours;
+  for (const auto& [before, after] : pairs) {
+    theirs.push_back(before);
+    ours.push_back(after);
+  }
+  // Returns the first number that differs.
+  const auto differing = [&](const ir::Graph& placed, const std::vector<std::string>& names) {
+    for (const GenerationShape& s : shapes()) {
+      if (s.batch > 1) continue;
+      for (const int64_t length : {int64_t{1}, places / 2, places - s.tokens}) {
+        if (length < 1) continue;
+        const auto wanted = numbers_at(graph, theirs, length, length, s.tokens);
+        const auto found = numbers_at(placed, names, places, length, s.tokens);
+        for (size_t i = 0; i < names.size(); i++)
+          if (!passes::agree_in_columns(found[i], wanted[i], {places, length, s.tokens})) return i;
+      }
+    }
+    return names.size();
+  };
+  if (differing(graph, theirs) == theirs.size()) return;
+  if (const size_t i = differing(*moved, ours); i < ours.size())
+    fail(ErrorCode::unimplemented,
+         "generation: the model computes '{}' from the size of its caches in an unknown way, so "
+         "that a cache with free places would give other tokens; export it with "
+         "GroupQueryAttention",
+         theirs[i]);
+  positions_.emplace(graph, placed_, options_.input_ids, joined);
+  passes::TokenPositions::run(graph, {"eliminate_deadend"});
+}
+
+std::vector<Tensor> GenerationModel::numbers_at(const ir::Graph& graph,
+                                                const std::vector<std::string>& names, int64_t past,
+                                                int64_t position, int64_t tokens) const {
+  const auto copy = graph.clone();
+  for (ir::Value* v : copy->inputs()) {
+    auto shape = fixed_shape(*v, {1, tokens});
+    if (!shape) continue;
+    for (const Cache& c : caches_)
+      if (c.past == v->name()) (*shape)[c.axis] = past;
+    if (v->name() == options_.attention_mask) shape->back() = past + tokens;
+    v->type = ir::ValueType::of(v->dtype(), std::move(*shape));
+  }
+  try {
+    return passes::TokenPositions::numbers_at(*copy, names, position);
+  } catch (const Error& e) {  // a table has no row for a place
+    if (e.code() == ErrorCode::internal || e.code() == ErrorCode::resource_exhausted) throw;
+    return std::vector<Tensor>(names.size());
+  }
+}
+
 // Returns the static shape of an input, or nothing for an input without a meaning.
 std::optional<Shape> GenerationModel::fixed_shape(const ir::Value& input,
                                                   const GenerationShape& shape) const {
   const std::string& name = input.name();
-  const bool own_places = grows_ && !positions_;
+  const bool own_places = grows_ && !encoder_;
   if (one_token_ && name == options_.input_ids) return Shape{shape.batch};
   if (name == options_.input_ids || name == options_.position_ids)
     return Shape{shape.batch, shape.tokens};
@@ -626,10 +749,11 @@ void GenerationModel::fix(ir::Graph& copy, const GenerationShape& shape) const {
   for (ir::Value* v : copy.inputs())
     if (auto fixed = fixed_shape(*v, shape))
       v->type = ir::ValueType::of(v->dtype(), std::move(*fixed));
-  place_cache_position(copy, shape.tokens);
-  const bool joins = grows_ && !positions_;  // attention reads the old places and the new rows
+  const bool joins = grows_ && !encoder_;  // attention reads the old places and the new rows
   if (options_.byte_caches || joins) {
     passes::TokenPositions::settle(copy);
+    if (positions_)
+      passes::TokenPositions::bind_rows(copy, std::string(kPositionInput), shape.batch);
     std::vector<ByteCache> caches;
     for (const Cache& c : caches_) caches.push_back({c.past, c.present, c.axis});
     if (options_.byte_caches)
@@ -637,7 +761,7 @@ void GenerationModel::fix(ir::Graph& copy, const GenerationShape& shape) const {
     else
       read_written_caches(copy, caches, std::string(kPositionInput));
   }
-  if (!positions_) return;
+  if (!encoder_) return;
   passes::TokenPositions::settle(copy);
   positions_->bind(copy, placed_, std::string(kPositionInput), shape.batch);
   ir::Value* hidden = copy.find(encoder_->hidden_input());
@@ -657,7 +781,7 @@ std::string GenerationModel::note() const {
   nlohmann::ordered_json note{{"version", 1},
                               {"max_length", options_.max_length},
                               {"slots", options_.slots},
-                              {"grows", grows_ && !positions_},
+                              {"grows", grows_ && !encoder_},
                               {"input_ids", options_.input_ids},
                               {"attention_mask", options_.attention_mask},
                               {"position_ids", options_.position_ids},

@@ -8,8 +8,9 @@
 //   after    all = Concat(past.0, new)                   ... attention over `all`, C + S keys
 //            present.0 = TensorScatter(past.0, new, poprt.position)
 //
-// The mask of the model hides the free places of the cache, and the positions of the tokens are an
-// input, so the attention needs no change. GenerationModel::fix() lets known forms of attention
+// The mask of the model hides the free places of the cache. Positions that the model computes from
+// the sizes of its caches, as the mask of a sliding window, become numbers of an input
+// (passes/common/token_positions.h), so the attention needs no change. GenerationModel::fix() lets known forms of attention
 // read present.0 instead of the copy `all` (compiler/byte_caches.h). GroupQueryAttention and
 // TensorScatter already write at a position. The runtime gives past and present the same memory
 // (program/aliases.h).
@@ -112,7 +113,6 @@ class GenerationModel {
 
   void find_inputs(ir::Graph& graph);
   void flatten_positions(ir::Graph& graph);
-  void place_cache_position(ir::Graph& copy, int64_t tokens) const;
   void check_byte_caches() const;
   void find_logits(const ir::Graph& graph);
   bool is_state_or_cache(const ir::Graph& graph, ir::Value* output) const;
@@ -129,6 +129,10 @@ class GenerationModel {
   void check_inputs(const ir::Graph& graph) const;
   void place_tokens(ir::Graph& graph);
   void check_positions(const ir::Graph& ours, const ir::Graph& theirs) const;
+  void place_new_tokens(ir::Graph& graph);
+  void hide_free_places(ir::Graph& graph) const;
+  std::vector<Tensor> numbers_at(const ir::Graph& graph, const std::vector<std::string>& names,
+                                 int64_t past, int64_t position, int64_t tokens) const;
   std::optional<Shape> fixed_shape(const ir::Value& input, const GenerationShape& shape) const;
   void rewrite(ir::Graph& graph, Cache& cache);
   void take_last_logits(ir::Graph& graph);

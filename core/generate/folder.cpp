@@ -340,20 +340,8 @@ class FolderReader {
     read_stop_tokens(config);
     if (found_.model.empty() || config.value("is_encoder_decoder", json(false)) == json(true))
       find_encoder(config);
-    else
-      limit_to_window(config);
     // Older versions of transformers wrote these settings to config.json.
     if (!fs::exists(folder_ / "generation_config.json")) read_text_settings(config);
-  }
-
-  // A window counts keys by their places, and there may be free places between the old tokens and
-  // the new ones. So the window must not exclude any token: it limits the length of texts.
-  void limit_to_window(const json& config) {
-    const auto window = number(config, "sliding_window");
-    const bool used = config.value("use_sliding_window", json(true)) != json(false);
-    if (window && used && *window)
-      found_.context_length =
-          found_.context_length ? std::min(found_.context_length, *window) : *window;
   }
 
   void read_generation_config() {

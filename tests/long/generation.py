@@ -63,7 +63,6 @@ class Family:
 QWEN = {"biases": True}
 QWEN3 = {"head_norm": True}
 GEMMA = {"softcap": 20.0, "logit_cap": 10.0, "window": 24, "scale": HIDDEN ** 0.5 / 4, "activation": "gelu"}
-GEMMA_WITHOUT_WINDOW = {**GEMMA, "window": 0}
 PHI = {"layer_norm": True, "biases": True, "parallel": True, "rotated": WIDTH // 2, "activation": "gelu_mlp"}
 GPT2 = {"layer_norm": True, "biases": True, "places": True, "rotated": 0, "activation": "gelu_mlp"}
 
@@ -72,7 +71,7 @@ FAMILIES = [
     Family("llama-concat", "concat"), Family("llama-concat-int4", "concat", bits=4), Family("llama-attention23", "attention"),
     Family("qwen-gqa", **QWEN), Family("qwen-gqa-int4", bits=4, **QWEN), Family("qwen-concat", "concat", **QWEN),
     Family("qwen3-gqa-int4", bits=4, **QWEN3), Family("qwen3-concat", "concat", **QWEN3),
-    Family("gemma-concat", "concat", **GEMMA_WITHOUT_WINDOW), Family("gemma-attention23", "attention", **GEMMA_WITHOUT_WINDOW),
+    Family("gemma-concat", "concat", **GEMMA), Family("gemma-attention23", "attention", **GEMMA),
     Family("gemma-gqa", **GEMMA), Family("gemma-gqa-int4", bits=4, **GEMMA),
     Family("phi-gqa", **PHI), Family("phi-gqa-int4", bits=4, **PHI), Family("phi-concat", "concat", **PHI),
     Family("gpt2-concat", "concat", **GPT2), Family("gpt2-concat-int4", "concat", bits=4, **GPT2),
@@ -196,14 +195,16 @@ def dimension(g, name, axis):
     return g.add("Gather", g.add("Shape", name), g.constant(axis), axis=0)
 
 
-def causal_mask(g, as_bool):
-    """A key is visible if the caller's mask has a 1 and it is not after the query."""
+def causal_mask(g, as_bool, window=0):
+    """A key is visible if the caller's mask has a 1, and it is not after the query and not before the window."""
     past, new = dimension(g, "past_key_values.0.key", 2), dimension(g, "input_ids", 1)
     total = g.add("Add", past, new)
     keys = g.add("Range", g.constant(0), total, g.constant(1))
     queries = g.add("Unsqueeze", g.add("Range", past, total, g.constant(1)), g.constant([1]))
     given = g.add("Unsqueeze", g.add("Cast", "attention_mask", to=TensorProto.BOOL), g.constant([1, 2]))
     seen = g.add("And", g.add("LessOrEqual", keys, queries), given)
+    if window:
+        seen = g.add("And", seen, g.add("Greater", keys, g.add("Sub", queries, g.constant(window))))
     return seen if as_bool else g.add("Where", seen, g.f32(0), g.f32(np.finfo(np.float32).min))
 
 
@@ -259,6 +260,8 @@ def attend(g, i, y, shared):
                 for x, n in ((q, HEADS), (k, f.kv)))
     if f.attention == "static":
         return attend_static(g, i, q, k, v, shared)
+    window = f.window if i % 2 == 0 else 0
+    mask = shared.get("window_mask" if window else "mask")
     past = [f"past_key_values.{i}.key", f"past_key_values.{i}.value"]
     results = [f"attention{i}", f"present.{i}.key", f"present.{i}.value"]
     if f.attention == "gqa":
@@ -266,16 +269,15 @@ def attend(g, i, y, shared):
         if not fused:
             q, k = (g.add("RotaryEmbedding", x, "position_ids", "cos", "sin", domain=MS, num_heads=n, rotary_embedding_dim=f.rotated)
                     for x, n in ((q, HEADS), (k, f.kv)))
-        window = f.window if i % 2 == 0 and f.window else -1
         return g.add("GroupQueryAttention", q, k, v, *past, "seqlens_k", "total_length", *(["cos", "sin"] if fused else []),
                      outputs=results, domain=MS, num_heads=HEADS, kv_num_heads=f.kv, do_rotary=int(fused), rotary_interleaved=0,
-                     local_window_size=window, softcap=f.softcap, scale=WIDTH ** -0.5)
+                     local_window_size=window or -1, softcap=f.softcap, scale=WIDTH ** -0.5)
     if f.attention == "mha":
-        return g.add("MultiHeadAttention", q, k, v, "", "", shared["mask"], *past, outputs=results, domain=MS, num_heads=HEADS)
+        return g.add("MultiHeadAttention", q, k, v, "", "", mask, *past, outputs=results, domain=MS, num_heads=HEADS)
     q, k, v = split_heads(g, q, HEADS), split_heads(g, k, f.kv), split_heads(g, v, f.kv)
     q, k = (rotate(g, x, shared["cos"], shared["sin"]) for x in (q, k))
     if f.attention == "attention":
-        y = g.add("Attention", q, k, v, shared["mask"], *past, outputs=results, scale=WIDTH ** -0.5, softcap=f.softcap)
+        y = g.add("Attention", q, k, v, mask, *past, outputs=results, scale=WIDTH ** -0.5, softcap=f.softcap)
     else:
         k, v = (g.add("Concat", p, x, outputs=[r], axis=-2) for p, x, r in zip(past, (k, v), results[1:]))
         k, v = repeat_heads(g, k, f.kv), repeat_heads(g, v, f.kv)
@@ -283,7 +285,7 @@ def attend(g, i, y, shared):
         scores = g.add("Mul", scores, g.f32(WIDTH ** -0.5))
         if f.softcap:
             scores = g.add("Mul", g.add("Tanh", g.add("Div", scores, g.f32(f.softcap))), g.f32(f.softcap))
-        scores = g.add("Add", scores, shared["mask"])
+        scores = g.add("Add", scores, mask)
         y = g.add("MatMul", g.add("Softmax", scores, axis=-1), v)
     return g.add("Reshape", g.add("Transpose", y, perm=[0, 2, 1, 3]), g.constant([0, 0, HIDDEN]))
 
@@ -301,6 +303,8 @@ def prepare(g):
         return shared
     if f.attention != "static":
         shared["mask"] = causal_mask(g, f.attention == "attention")
+        if f.window:
+            shared["window_mask"] = causal_mask(g, f.attention == "attention", f.window)
     for name, table in (("cos", cos), ("sin", sin)) if f.rotated else ():
         rows = g.add("Gather", g.f32(np.concatenate([table, table], 1)), "position_ids")
         shared[name] = g.add("Unsqueeze", rows, g.constant([1]))

@@ -83,8 +83,14 @@ class Independent {
 // Replaces sizes by positions.
 class Positions {
  public:
-  Positions(Graph& graph, std::span<const PlacedCache> caches, const std::string& ids)
-      : graph_(graph), caches_(caches), ids_(graph.find(ids)), independent_(graph) {}
+  // `joined` is null if the new keys are written before attention reads the cache.
+  Positions(Graph& graph, std::span<const PlacedCache> caches, const std::string& ids,
+            const JoinedPlaces* joined = nullptr)
+      : graph_(graph),
+        caches_(caches),
+        joined_(joined),
+        ids_(graph.find(ids)),
+        independent_(graph) {}
 
   template <class Border>
   std::vector<Border> run() {
@@ -94,10 +100,11 @@ class Positions {
       sizes_of(graph_.find(c.past), c.axis, true);
       sizes_of(graph_.find(c.present), c.axis, false);
     }
+    if (joined_) sizes_of(graph_.find(joined_->mask), 1, false);
     std::vector<Border> borders;
     for (Node* n : nodes_) {
       if (made_.contains(n)) continue;
-      check_subgraphs(*n);
+      if (!joined_) check_subgraphs(*n);
       const bool free = independent_.contains(*n);
       if (free) mark(*n);
       if (Value* moved = free ? moved_places(*n) : nullptr) {
@@ -109,6 +116,12 @@ class Positions {
         if (!changed.empty()) copy(*n, changed);
         continue;
       }
+      if (joined_) {
+        // The new elements of data follow its places, so sizes are the right places there.
+        if (!n->is("Slice") && !n->is("Gather") && !n->is("GatherND") && !n->is("GatherElements"))
+          meet(*n);
+        continue;
+      }
       if (n->is("Slice") && at_position_.contains(n->input(1)))
         fail(ErrorCode::unimplemented, "generation: {} cuts data at a position", n->describe());
       for (const size_t i : changed) {
@@ -118,19 +131,34 @@ class Positions {
       }
     }
     for (const Value* v : graph_.outputs())
-      if (at_position_.contains(v))
+      if (!joined_ && at_position_.contains(v))
         fail(ErrorCode::unimplemented, "generation: output '{}' is the size of a cache", v->name());
     return borders;
   }
 
+  std::vector<std::pair<std::string, std::string>> numbers() && { return std::move(numbers_); }
+
  private:
+  // Lets a node that computes with data read positions.
+  void meet(Node& n) {
+    const uint32_t sizes = ops::facts_of(n).shape_inputs | ops::constant_inputs(n);
+    for (size_t i = 0; i < n.inputs().size(); i++) {
+      const Value* v = n.input(i);
+      if (!v || !follows_size_.contains(v) || (i < 32 && (sizes >> i & 1) != 0)) continue;
+      const auto moved = at_position_.find(v);
+      numbers_.emplace_back(v->name(),
+                            moved == at_position_.end() ? v->name() : moved->second->name());
+      if (moved != at_position_.end()) n.set_input(i, moved->second);
+    }
+  }
+
   // Replaces the size that the readers of a cache's Shape get. With C places and S new tokens, the
   // model gets the size C - S of a past and C of a present.
   void sizes_of(Value* cache, size_t axis, bool is_past) {
     const std::vector<ir::Use> uses = cache->uses();
     for (const ir::Use& use : uses) {
       if (!use.node->is("Shape")) {
-        if (is_past && !use.node->is("TensorScatter", ir::kNewestDomain))
+        if (is_past && !joined_ && !use.node->is("TensorScatter", ir::kNewestDomain))
           fail(ErrorCode::unimplemented, "generation: {} reads cache '{}' without the new tokens",
                use.node->describe(), cache->name());
         continue;
@@ -163,16 +191,22 @@ class Positions {
     Value* added = insert.node("Gather", {insert.node("Shape", {ids_}), insert.number(1)}, "axis");
     Value* position = is_past ? row_ : insert.node("Add", {row_, added});
     Value* seen = size;
-    if (is_past) seen = insert.node("Sub", {size, insert.node("Mul", {added, insert.ints(here)})});
+    if (is_past && !joined_)
+      seen = insert.node("Sub", {size, insert.node("Mul", {added, insert.ints(here)})});
     Value* moved = insert.node("Add", {insert.node("Mul", {size, insert.ints(elsewhere)}),
                                        insert.node("Mul", {position, insert.ints(here)})});
-    for (const ir::Use& r : readers) r.node->set_input(r.input, seen);
+    if (seen != size)
+      for (const ir::Use& r : readers) r.node->set_input(r.input, seen);
     at_position_[seen] = moved;
     made_.insert(&shape);
     depends_.insert(seen);
+    follows_size_.insert(seen);
   }
 
   void mark(const Node& n) {
+    if (n.is("Shape") || n.is("Size") ||
+        std::ranges::any_of(n.inputs(), [&](const Value* v) { return follows_size_.contains(v); }))
+      follows_size_.insert(n.outputs().begin(), n.outputs().end());
     if (std::ranges::any_of(n.inputs(), [&](const Value* v) { return depends_.contains(v); }))
       depends_.insert(n.outputs().begin(), n.outputs().end());
   }
@@ -220,19 +254,23 @@ class Positions {
       const auto found = n.input(i) ? at_position_.find(n.input(i)) : at_position_.end();
       return found == at_position_.end() ? nullptr : found->second;
     };
-    const bool is_range = n.is("Range");
-    if (!is_range && (!n.is("Slice") || n.inputs().size() < 3)) return nullptr;
+    const bool is_range = n.op_type == "Range";
+    if (!is_range && (n.op_type != "Slice" || n.inputs().size() < 3)) return nullptr;
     Value* start = moved(is_range ? 0 : 1);
+    if (joined_ && !is_range && !cuts_a_table(n)) return nullptr;
+    const bool columns = joined_ && !start && moved(is_range ? 1 : 2);
     const auto nodes = graph_.nodes();
     const auto next = std::ranges::find(nodes, &n) + 1;
     Insert insert(graph_, next == nodes.end() ? nullptr : *next);
     if (is_range) {
-      if (!start) return nullptr;
+      if (!start && !columns) return nullptr;
       const DType dtype = n.output()->dtype();
       Value* steps = insert.counted(insert.node("Shape", {n.output()}));
       steps = insert.node("Mul", {insert.typed(steps, dtype), insert.scalar(n.input(2))});
-      return insert.node("Add", {steps, insert.scalar(start)});
+      Value* numbers = insert.node("Add", {steps, insert.scalar(start ? start : n.input(0))});
+      return columns ? of_columns(insert, numbers, dtype) : numbers;
     }
+    if (columns) start = n.input(1);
     if (!start && depends_.contains(n.input(0)) && counts_from_the_end(n.input(1))) {
       // The table has a row for each place of the cache. A start that counts from its end counts
       // from the last new token instead.
@@ -247,11 +285,35 @@ class Positions {
       fail(ErrorCode::unimplemented,
            "generation: {} cuts at a position along several axes, or with a step", n.describe());
     Value* data = moved(0) ? moved(0) : n.input(0);
-    Value* count = insert.node(
-        "Gather", {insert.node("Shape", {n.output()}), insert.number((*axes)[0])}, "axis");
+    // A table may have fewer rows than there are places and new tokens.
+    Value* count =
+        joined_ && moved(2)
+            ? insert.node("Sub", {insert.scalar(n.input(2)), insert.scalar(n.input(1))})
+            : insert.node("Gather", {insert.node("Shape", {n.output()}), insert.number((*axes)[0])},
+                          "axis");
     start = insert.node("Cast", {insert.scalar(start)}, "to", int64_t{7});
     Value* places = insert.node("Add", {insert.counted(count), start});
+    if (columns) places = of_columns(insert, places, DType::s64);
     return insert.node("Gather", {data, places}, "axis", (*axes)[0]);
+  }
+
+  // Whether a Slice cuts an axis of a fixed size. Axes of other sizes have the layout of the places
+  // and the new tokens, as data have. A Slice along several axes is not changed, too.
+  static bool cuts_a_table(const Node& n) {
+    const auto axes = n.input(3) ? axes_of(n.input(3)) : std::optional(std::vector<int64_t>{0});
+    const ir::ValueType& type = n.input(0)->type;
+    if (!axes || axes->size() != 1 || !type.has_shape) return false;
+    const auto rank = static_cast<int64_t>(type.shape.size());
+    const int64_t axis = (*axes)[0] < 0 ? (*axes)[0] + rank : (*axes)[0];
+    return axis >= 0 && axis < rank && type.shape[static_cast<size_t>(axis)] >= 0;
+  }
+
+  // The tokens of columns of the places and the new tokens.
+  Value* of_columns(Insert& insert, Value* columns, DType dtype) {
+    Value* places = insert.typed(insert.number(joined_->places), dtype);
+    Value* added =
+        insert.node("Add", {insert.node("Sub", {columns, places}), insert.typed(row_, dtype)});
+    return insert.node("Where", {insert.node("Less", {columns, places}), columns, added});
   }
 
   static std::optional<std::vector<int64_t>> axes_of(const Value* v) {
@@ -281,13 +343,16 @@ class Positions {
 
   Graph& graph_;
   std::span<const PlacedCache> caches_;
+  const JoinedPlaces* joined_;
   Value* ids_;
   Value* row_ = nullptr;
   const Independent independent_;
   std::vector<Node*> nodes_;
   std::unordered_map<const Value*, Value*> at_position_;
   std::unordered_set<const Node*> made_;
-  std::unordered_set<const Value*> depends_;  // on the size of a cache in any way
+  std::unordered_set<const Value*> depends_;       // on the size of a cache in any way
+  std::unordered_set<const Value*> follows_size_;  // values that depend on any size and not on data
+  std::vector<std::pair<std::string, std::string>> numbers_;
 };
 
 // Returns the values that depend on poprt.row and not on data.
@@ -572,6 +637,15 @@ class Masks {
   std::map<std::vector<int64_t>, Value*> tables_;
 };
 
+// Removes poprt.row after its readers were replaced.
+void remove_row(Graph& graph, Value* row) {
+  TokenPositions::run(graph, {"eliminate_deadend"});
+  if (!row->uses().empty())
+    fail(ErrorCode::unimplemented, "generation: {} needs one position for all sequences",
+         row->uses()[0].node->describe());
+  graph.erase_value(row);
+}
+
 // Whether `ours` begins with the numbers of `theirs`: an axis of `places` elements may have only
 // `keys` elements in `theirs`.
 bool agrees(const Tensor& ours, const Tensor& theirs, int64_t keys, int64_t places) {
@@ -600,6 +674,38 @@ TokenPositions::TokenPositions(ir::Graph& graph, std::span<const PlacedCache> ca
                                const std::string& ids)
     : borders_(token_positions::Positions(graph, caches, ids).run<Border>()) {}
 
+TokenPositions::TokenPositions(ir::Graph& graph, std::span<const PlacedCache> caches,
+                               const std::string& ids, const JoinedPlaces& joined) {
+  token_positions::Positions positions(graph, caches, ids, &joined);
+  positions.run<Border>();
+  numbers_ = std::move(positions).numbers();
+}
+
+std::vector<Tensor> TokenPositions::numbers_at(ir::Graph& graph,
+                                               const std::vector<std::string>& names,
+                                               int64_t position) {
+  while (!graph.outputs().empty()) graph.remove_output(graph.outputs().size() - 1);
+  for (const std::string& name : names) graph.add_output(graph.find(name));
+  if (ir::Value* row = graph.find(token_positions::kRowInput))
+    graph.replace_all_uses(row, graph.add_constant("", Tensor::of<int64_t>({}, {position})));
+  run(graph, {"eliminate_deadend"});
+  settle(graph);
+  std::vector<Tensor> tensors;
+  for (const ir::Value* v : graph.outputs()) {
+    // A folded output is a copy of a constant.
+    if (const ir::Node* n = v->producer(); n && n->is("Identity")) v = n->input(0);
+    tensors.push_back(v->is_constant() ? v->constant() : Tensor());
+  }
+  return tensors;
+}
+
+void TokenPositions::bind_rows(ir::Graph& graph, const std::string& position, int64_t batch) {
+  ir::Value* row = graph.find(token_positions::kRowInput);
+  token_positions::Rows(graph, row, graph.find(position), batch).run();
+  ops::infer(graph);
+  token_positions::remove_row(graph, row);
+}
+
 void TokenPositions::settle(ir::Graph& graph) {
   run(graph, {"extract_constant_to_initializer", "shape_inference", "constant_folding",
               "eliminate_nop_if", "shape_inference", "constant_folding", "eliminate_deadend"});
@@ -619,11 +725,7 @@ void TokenPositions::bind(ir::Graph& graph, std::span<const PlacedCache> caches,
   ops::infer(graph);
   token_positions::Masks masks(graph, given, batch);
   for (const PlacedCache& c : caches) masks.hide(c);
-  run(graph, {"eliminate_deadend"});
-  if (!row->uses().empty())
-    fail(ErrorCode::unimplemented, "generation: {} needs one position for all sequences",
-         row->uses()[0].node->describe());
-  graph.erase_value(row);
+  token_positions::remove_row(graph, row);
 }
 
 void TokenPositions::check(const ir::Graph& ours, const ir::Graph& theirs, int64_t length,
@@ -660,6 +762,31 @@ void TokenPositions::check(const ir::Graph& ours, const ir::Graph& theirs, int64
            "from the size of its caches in an unknown way; export it with the input position_ids",
            b.value);
   }
+}
+
+bool agree_in_columns(const Tensor& ours, const Tensor& theirs, const Columns& columns) {
+  if (!ours.defined() || !theirs.defined()) return false;
+  const Shape &a = ours.shape(), &b = theirs.shape();
+  if (a.size() != b.size()) return false;
+  for (size_t d = 0; d < a.size(); d++)
+    if (a[d] != b[d] &&
+        (a[d] != columns.places + columns.tokens || b[d] != columns.length + columns.tokens))
+      return false;
+  const std::vector<double> x = ours.to_doubles(), y = theirs.to_doubles();
+  for (size_t i = 0; i < y.size(); i++) {
+    size_t rest = i, at = 0, stride = 1;
+    for (size_t d = b.size(); d-- > 0;) {
+      size_t index = rest % static_cast<size_t>(b[d]);
+      rest /= static_cast<size_t>(b[d]);
+      if (a[d] != b[d] && index >= static_cast<size_t>(columns.length))
+        index += static_cast<size_t>(columns.places - columns.length);
+      at += index * stride;
+      stride *= static_cast<size_t>(a[d]);
+    }
+    const double limit = 1e-5 * std::max(1.0, std::abs(y[i]));
+    if (x[at] != y[i] && !(std::abs(x[at] - y[i]) <= limit)) return false;
+  }
+  return true;
 }
 
 void positions_from_sizes(ir::Graph& graph, ir::Value* given, ir::Value* past, size_t axis,

@@ -17,6 +17,15 @@
 //
 // check() tests the result with numbers: for a past of a given length, the changed model must
 // compute the same tables, masks and indices as the model of the exporter.
+//
+// A decoder without an encoder has a mask of keys, and its new keys follow the C places of the
+// cache (compiler/generation.h). Column c of its masks then belongs to the token
+//
+//   c < C      c                       a place of the cache
+//   c >= C     c - C + poprt.row       a new token
+//
+// so Range(0, C + S) becomes these numbers, and Range(C, C + S) becomes Range(0, S) + poprt.row.
+// The mask of keys hides the free places.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +33,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.h"
@@ -36,17 +46,38 @@ struct PlacedCache {
   size_t axis = 2;
 };
 
+// The caches of a decoder whose new keys follow the places.
+struct JoinedPlaces {
+  int64_t places = 0;
+  std::string mask;  // the input with the mask of keys
+};
+
 class TokenPositions {
  public:
   // Rewrites the graph, whose shapes are open. `ids` is the input of the tokens. Throws
   // unimplemented, with the node, for a form that it does not know.
   TokenPositions(ir::Graph& graph, std::span<const PlacedCache> caches, const std::string& ids);
+  // The same for caches whose new keys follow the places: `present` has both.
+  TokenPositions(ir::Graph& graph, std::span<const PlacedCache> caches, const std::string& ids,
+                 const JoinedPlaces& joined);
 
   // Replaces poprt.row by the positions of the rows in `position`, s64 [batch], and hides free
   // places. The graph is a static copy of the rewritten one whose constants are folded. Throws
   // unimplemented.
   void bind(ir::Graph& graph, std::span<const PlacedCache> caches, const std::string& position,
             int64_t batch) const;
+
+  // The part of bind() that replaces poprt.row.
+  static void bind_rows(ir::Graph& graph, const std::string& position, int64_t batch);
+
+  // The names of the values at which numbers that follow from sizes meet data, as pairs: in the
+  // graph of the exporter, and in the rewritten one.
+  const std::vector<std::pair<std::string, std::string>>& numbers() const { return numbers_; }
+  // Returns the values of `names` for a row at position `position`, without tensors for values that
+  // depend on other inputs. The graph is a copy whose inputs have static shapes; all else is
+  // removed from it.
+  static std::vector<Tensor> numbers_at(ir::Graph& graph, const std::vector<std::string>& names,
+                                        int64_t position);
 
   // Compares the numbers that the rewritten graph `ours` (before bind) computes for a length with
   // those of `theirs`, the graph of the exporter with a past of this length. Both are static copies
@@ -67,7 +98,16 @@ class TokenPositions {
     size_t input;
   };
   std::vector<Border> borders_;
+  std::vector<std::pair<std::string, std::string>> numbers_;
 };
+
+struct Columns {
+  int64_t places = 0, length = 0, tokens = 0;
+};
+// Whether two tensors have the same elements, if an axis of `ours` with the columns of `places` and
+// the new tokens has the columns of `length` places and the new tokens in `theirs`. Free places do
+// not count. False for undefined tensors.
+bool agree_in_columns(const Tensor& ours, const Tensor& theirs, const Columns& columns);
 
 // Replaces the input cache_position by the positions that follow from the size of a cache.
 void positions_from_sizes(ir::Graph& graph, ir::Value* given, ir::Value* past, size_t axis,

@@ -98,7 +98,6 @@ TEST(Generation, ModelsWithoutAKnownMeaningAreRefusedWithTheName) {
   expect_refused(without(growing(), "output %logits"), "no output 'logits'");
   expect_refused(growing("%present : ? = Add(%past, %past)"), "output 'present'");
   expect_refused(growing("%present : ? = Concat(%past, %rows) {axis = 0}"), "along axis 0");
-  expect_refused(without(growing(), "input %position_ids"), "no input 'position_ids'");
   expect_refused(without(growing(), "input %attention_mask"), "no input 'attention_mask'");
   std::string other = growing();
   other.replace(other.find("  const %table"), 0, "  input %beam : s64[B]\n");
@@ -193,28 +192,94 @@ TEST(Generation, AStaticCacheHasInputsForItsPositions) {
       << message;
 }
 
-// In exports of transformers, cache_position is the position of the new tokens in the mask, which
-// is after the cache.
-TEST(Generation, TheCachePositionIsAfterTheCache) {
-  const std::string input = "  input %cache_position : s64[S]\n  input %past :";
-  std::string text = growing();
-  text.replace(text.find("  input %past :"), 15, input);
-  auto graph = ir::parse_text(text);
-  const GenerationModel model(*graph, read_generation(kOptions));
-  for (const GenerationShape& shape : model.shapes()) {
+// Whether a value depends on an input of the graph.
+bool depends_on(const ir::Value* v, const std::string& input) {
+  if (v->name() == input) return true;
+  return v->producer() && std::ranges::any_of(v->producer()->inputs(), [&](const ir::Value* in) {
+           return in && depends_on(in, input);
+         });
+}
+
+// A decoder whose mask has the columns of the past and of the new tokens. `seen` computes the mask
+// from %key and %query, s64[T] and s64[S,1].
+std::string masked(const std::string& seen, const std::string& input = "") {
+  return R"(graph "g" opset {"": 18} {
+  input %input_ids : s64[B,S]
+  input %attention_mask : s64[B,T]
+  )" + input +
+         R"(
+  input %past : f32[B,P,4]
+  const %zero : s64[] = 0
+  const %one : s64[] = 1
+  const %window : s64[] = 3
+  const %first_axis : s64[1] = [0]
+  const %axis : s64[1] = [1]
+  const %table : f32[3,4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+  const %head : f32[4,3] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+  %rows : f32[B,S,4] = Gather(%table, %input_ids)
+  %present : ? = Concat(%past, %rows) {axis = 1}
+  %past_shape : ? = Shape(%past)
+  %size : ? = Gather(%past_shape, %one)
+  %ids_shape : ? = Shape(%input_ids)
+  %new : ? = Gather(%ids_shape, %one)
+  %total : ? = Add(%size, %new)
+  %length : ? = Unsqueeze(%total, %first_axis)
+  %key : ? = Range(%zero, %total, %one)
+  %queries : ? = Range(%size, %total, %one)
+  %query : ? = Unsqueeze(%queries, %axis)
+  )" + seen +
+         R"(
+  %given : ? = Cast(%attention_mask) {to = 9}
+  %wide : ? = Unsqueeze(%given, %axis)
+  %all : ? = And(%wide, %seen)
+  %weights : ? = Cast(%all) {to = 1}
+  %mixed : ? = MatMul(%weights, %present)
+  %logits : ? = MatMul(%mixed, %head)
+  output %logits
+  output %present
+}
+)";
+}
+
+const std::string kCausal = "%seen : ? = LessOrEqual(%key, %query)";
+const std::string kSliding =
+    "%first : ? = Sub(%query, %window)\n  %near : ? = Greater(%key, %first)\n"
+    "  %causal : ? = LessOrEqual(%key, %query)\n  %seen : ? = And(%near, %causal)";
+
+// The new tokens follow the C places. Causality is the same as without free places, and a window is
+// not.
+TEST(Generation, AMaskThatCountsFreePlacesFollowsThePosition) {
+  const auto follows_position = [](const std::string& text, std::string_view last) {
+    auto graph = ir::parse_text(text);
+    const GenerationModel model(*graph, read_generation(kOptions));
     const auto copy = graph->clone();
-    model.fix(*copy, shape);
-    const ir::Value* v = copy->find("cache_position");
-    ASSERT_TRUE(v && v->is_constant());
-    std::vector<int64_t> wanted;
-    for (int64_t i = 0; i < shape.tokens; i++) wanted.push_back(16 + i);
-    EXPECT_EQ(v->constant().to_int64s(), wanted);
-    EXPECT_FALSE(std::ranges::count(copy->inputs(), "cache_position", &ir::Value::name));
-  }
-  // Without position_ids, the model may compute positions from cache_position.
+    model.fix(*copy, {2, 1});
+    EXPECT_FALSE(std::ranges::count(copy->inputs(), "poprt.row", &ir::Value::name));
+    const ir::Value* v = copy->find(last);
+    return v && depends_on(v, "poprt.position");
+  };
+  EXPECT_FALSE(follows_position(masked(kCausal), "all"));
+  EXPECT_TRUE(follows_position(masked(kSliding), "all"));
+  const std::string given = "input %cache_position : s64[S]";
+  const auto with = [&](std::string seen) {
+    for (size_t at = 0; (at = seen.find("%query", at)) != std::string::npos; at += 6)
+      seen.replace(at, 6, "%given_query");
+    return masked("%given_query : ? = Unsqueeze(%cache_position, %axis)\n  " + seen, given);
+  };
+  EXPECT_FALSE(follows_position(with(kCausal), "all"));
+  EXPECT_TRUE(follows_position(with(kSliding), "all"));
+}
+
+TEST(Generation, NumbersOfSizesInAnUnknownFormAreRefused) {
   std::string message;
-  EXPECT_EQ(code_of(without(text, "  input %position_ids"), message), ErrorCode::unimplemented);
-  EXPECT_NE(message.find("cache_position"), std::string::npos) << message;
+  const std::string seen =
+      "%ones : ? = Expand(%one, %length)\n  %sums : ? = CumSum(%ones, %zero)\n"
+      "  %next : ? = Add(%query, %one)\n  %causal : ? = LessOrEqual(%sums, %next)\n"
+      "  %far : ? = Sub(%query, %sums)\n  %near : ? = Less(%far, %window)\n"
+      "  %seen : ? = And(%near, %causal)";
+  EXPECT_EQ(code_of(masked(seen), message), ErrorCode::unimplemented);
+  EXPECT_NE(message.find("computes 'seen' from the size of its caches"), std::string::npos)
+      << message;
 }
 
 // Qwen2-VL has three positions of a token.

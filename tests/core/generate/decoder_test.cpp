@@ -27,9 +27,10 @@ void expect_close_to(std::span<const float> got, const std::vector<float>& wante
 class DecoderSlots : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Models, DecoderSlots,
                          testing::Values("genai", "optimum", "gpt2", "static", "gpt2_packed",
-                                         "transformers", "ring", "genai_int8", "optimum_int8",
-                                         "gpt2_int8", "static_int8", "gpt2_packed_int8",
-                                         "ring_int8"),
+                                         "transformers", "ring", "sliding", "sizes", "causal",
+                                         "genai_int8", "optimum_int8", "gpt2_int8", "static_int8",
+                                         "gpt2_packed_int8", "ring_int8", "sliding_int8",
+                                         "causal_int8"),
                          [](const auto& info) { return info.param; });
 
 // The places of the caches of "ring" (tests/data/generation/make.py).

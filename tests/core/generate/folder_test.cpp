@@ -132,17 +132,10 @@ TEST_F(GenerationFolder, ConfigurationsHaveAtMost16Megabytes) {
   EXPECT_EQ(code(), ErrorCode::resource_exhausted);
 }
 
-TEST_F(GenerationFolder, LimitsTheContextToTheWindowOfAttention) {
+TEST_F(GenerationFolder, AWindowOfAttentionDoesNotLimitTheContext) {
   write("model.onnx", "");
   write("config.json", R"({"max_position_embeddings": 4096, "sliding_window": 512})");
-  EXPECT_EQ(open_folder(path).context_length, 512);
-  write("config.json", R"({"max_position_embeddings": 4096, "sliding_window": 512,
-                           "use_sliding_window": false})");
   EXPECT_EQ(open_folder(path).context_length, 4096);
-  write("config.json", R"({"sliding_window": 512})");
-  EXPECT_EQ(open_folder(path).context_length, 512) << "the only length";
-  write("config.json", R"({"n_positions": 64, "sliding_window": 0})");
-  EXPECT_EQ(open_folder(path).context_length, 64);
 }
 
 TEST_F(GenerationFolder, FindsTheFilesAndSettingsOfAModelWithAnEncoder) {

@@ -30,7 +30,7 @@ class Generation : public testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Models, Generation,
                          testing::Values("genai", "optimum", "gpt2", "static", "gpt2_packed",
-                                         "transformers", "ring"),
+                                         "transformers", "ring", "sliding", "sizes", "causal"),
                          [](const auto& info) { return info.param; });
 
 TEST_P(Generation, GivesTheTokensAndProbabilitiesOfTheReference) {
@@ -47,7 +47,8 @@ TEST_P(Generation, UpdatesItsCachesInPlace) {
 
 // Neither a step nor a piece of a prompt joins a cache with new rows.
 TEST(Generator, AttentionReadsCachesThatGrowAfterTheWrite) {
-  for (const char* kind : {"optimum", "gpt2", "gpt2_packed", "transformers"}) {
+  for (const char* kind :
+       {"optimum", "gpt2", "gpt2_packed", "transformers", "sliding", "sizes", "causal"}) {
     const auto model = generation_model(kind, {64, 3, {8}});
     const auto& kernels = model->program().kernels;
     EXPECT_TRUE(std::ranges::count(kernels, "attention_generic")) << kind;
@@ -79,7 +80,7 @@ TEST_P(Generation, GivesTheSameTokensAfterASharedPrefix) {
 class ByteCacheGeneration : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Models, ByteCacheGeneration,
                          testing::Values("genai", "optimum", "gpt2", "static", "gpt2_packed",
-                                         "transformers", "ring"),
+                                         "transformers", "ring", "sliding", "sizes", "causal"),
                          [](const auto& info) { return info.param; });
 
 // The tokens are those of exact caches, until two tokens are almost equally probable. Alone and

@@ -9,7 +9,10 @@ The models have random weights and the forms that exporters write:
   reads nonpad_kv_seqlen places;
 * ring: the same, with rings of a fixed size in all layers, so a token attends to the last WINDOW ones;
 * gpt2_packed: gpt2 as onnxruntime.transformers writes it, with com.microsoft.Attention and one past of keys and values for each layer;
-* transformers: optimum with the input cache_position, the place of the new tokens in the mask, and position_ids [3, batch, sequence].
+* transformers: optimum with the input cache_position, the place of the new tokens in the mask, and position_ids [3, batch, sequence];
+* sliding: optimum with a window of WINDOW tokens in the mask;
+* sizes: gpt2 whose positions and mask follow from the sizes of its caches, with logits of the last token only;
+* causal: gpt2 with Attention-23, past keys and no mask.
 
 NumPy computes the reference without a cache: each token from the whole text.
 """
@@ -24,7 +27,7 @@ from onnx import TensorProto, helper, numpy_helper
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATIC = ("static", "ring")
 VOCABULARY, HIDDEN, LAYERS, HEADS, KV_HEADS, WIDTH, MLP, LENGTH = 53, 16, 2, 4, 2, 4, 24, 64
-WINDOW = 16  # of ring
+WINDOW = 16  # of ring and sliding
 EPSILON = 1e-5
 
 
@@ -198,18 +201,42 @@ def packed_attention(g, i, y):
     return g.add("Attention", inputs, [f"t{g.count}", f"present_{i}"], domain="com.microsoft", num_heads=HEADS, unidirectional=1)
 
 
-def grown_mask(g, cache_position=False):
-    """A key is visible if the mask of the caller has a 1 and it is not after the query."""
+def sizes(g):
+    """The number of past tokens, and with the new ones."""
     def dimension(name, axis):
         return g.add("Gather", [g.add("Shape", [name]), g.constant(axis)], axis=0)
 
-    past, new = dimension("past_key_values.0.key", 2), dimension("input_ids", 1)
-    total = g.add("Add", [past, new])
+    past = dimension("past_key_values.0.key", 2)
+    return past, g.add("Add", [past, dimension("input_ids", 1)])
+
+
+def table_mask(g):
+    """The part of a table of causality that belongs to the tokens, and the mask of the caller."""
+    past, total = (g.add("Unsqueeze", [size, g.constant([0])]) for size in sizes(g))
+    seen = g.add("Slice", [g.constant(numpy.tril(numpy.ones((1, 1, LENGTH, LENGTH))), bool), past, total, g.constant([2])])
+    seen = g.add("Slice", [seen, g.constant([0]), total, g.constant([3])])
+    given = g.add("Unsqueeze", [g.add("Cast", ["attention_mask"], to=TensorProto.BOOL), g.constant([1, 2])])
+    return g.add("Where", [g.add("And", [seen, given]), g.constant(0, numpy.float32), g.constant(-1e4, numpy.float32)])
+
+
+def causal_attention(g, i, y):
+    q, k, v = (heads(g, g.add("MatMul", [y, f"{p}{i}"]), HEADS) for p in "qkv")
+    g.count += 1
+    made = g.add("Attention", [q, k, v, "", f"past_key_values.{i}.key", f"past_key_values.{i}.value"],
+                 [f"t{g.count}", f"present.{i}.key", f"present.{i}.value"], is_causal=1)
+    return g.add("Reshape", [g.add("Transpose", [made], perm=[0, 2, 1, 3]), g.constant([0, 0, HEADS * WIDTH])])
+
+
+def grown_mask(g, cache_position=False, window=0):
+    """A key is visible if the mask of the caller has a 1, and it is not after the query and not before the window."""
+    past, total = sizes(g)
     zero, one = g.constant(0), g.constant(1)
     keys = g.add("Range", [zero, total, one])
     queries = "cache_position" if cache_position else g.add("Range", [past, total, one])
     queries = g.add("Unsqueeze", [queries, g.constant([1])])
     seen = g.add("LessOrEqual", [keys, queries])
+    if window:
+        seen = g.add("And", [seen, g.add("Greater", [keys, g.add("Sub", [queries, g.constant(window)])])])
     given = g.add("Cast", ["attention_mask"], to=TensorProto.BOOL)
     seen = g.add("And", [seen, g.add("Unsqueeze", [given, g.constant([1, 2])])])
     least = float(numpy.finfo(numpy.float32).min)
@@ -236,6 +263,7 @@ def static_attention(g, i, y, rings):
 
 def model(kind, w):
     static, packed, transformers, rings = kind in STATIC, kind == "gpt2_packed", kind == "transformers", kind == "ring"
+    own_sizes, causal, window = kind == "sizes", kind == "causal", WINDOW if kind == "sliding" else 0
     kind = reference_kind(kind)
     g = Graph(w)
     cos, sin = tables()
@@ -251,7 +279,7 @@ def model(kind, w):
             g.constants[f"qkv{i}"] = numpy.concatenate(parts, 1)
         mask = cos_of = sin_of = None
     else:
-        mask = None if static or packed else grown_mask(g, transformers)
+        mask = None if static or packed or causal else table_mask(g) if own_sizes else grown_mask(g, transformers, window)
         cos_of = sin_of = None
         if packed:
             g.add("Cast", ["attention_mask"], ["mask_of_keys"], to=TensorProto.INT32)
@@ -260,7 +288,8 @@ def model(kind, w):
                 g.constants[f"qkv{i}"] = numpy.concatenate(parts, 1)
                 g.constants[f"qkv_bias{i}"] = numpy.zeros(3 * HEADS * WIDTH, numpy.float32)
         if kind == "gpt2":
-            x = g.add("Add", [x, g.add("Gather", ["places", "position_ids"])])
+            places = g.add("Unsqueeze", [g.add("Range", [*sizes(g), g.constant(1)]), g.constant([0])]) if own_sizes else "position_ids"
+            x = g.add("Add", [x, g.add("Gather", ["places", places])])
         else:
             places = g.add("Gather", ["position_ids", g.constant(1)], axis=0) if transformers else "position_ids"
             cos_of, sin_of = (
@@ -272,6 +301,8 @@ def model(kind, w):
             a = static_attention(g, i, y, rings)
         elif packed:
             a = packed_attention(g, i, y)
+        elif causal:
+            a = causal_attention(g, i, y)
         elif kind == "genai":
             a = shared_attention(g, i, y)
         else:
@@ -285,12 +316,15 @@ def model(kind, w):
             gate = g.add("MatMul", [y, f"gate{i}"])
             y = g.add("Mul", [g.add("Mul", [gate, g.add("Sigmoid", [gate])]), up])
         x = g.add("Add", [x, g.add("MatMul", [y, f"down{i}"])])
+    if own_sizes:
+        x = g.add("Slice", [x, g.constant([-1]), g.constant([2 ** 31 - 1]), g.constant([1])])
     g.add("MatMul", [norm(g, kind, x, "norm", "norm_bias"), "head"], ["logits"])
     return g
 
 
 def reference_kind(kind):
-    return {"static": "gpt2", "ring": "gpt2", "gpt2_packed": "gpt2", "transformers": "optimum"}.get(kind, kind)
+    return {"static": "gpt2", "ring": "gpt2", "gpt2_packed": "gpt2", "sizes": "gpt2", "causal": "gpt2", "transformers": "optimum",
+            "sliding": "optimum"}.get(kind, kind)
 
 
 def save(kind, w, file):
@@ -306,12 +340,12 @@ def save(kind, w, file):
         inputs += [value(name, TensorProto.INT64, "batch") for name in ("write_indices", "nonpad_kv_seqlen")]
     else:
         inputs.append(value("attention_mask", TensorProto.INT64, "batch", total))
-    if kind != "genai":
+    if kind not in ("genai", "sizes"):
         axes = [3] if kind == "transformers" else []
         inputs.append(value("position_ids", TensorProto.INT64, *axes, "batch", "sequence"))
     if kind == "transformers":
         inputs.append(value("cache_position", TensorProto.INT64, "sequence"))
-    outputs = [value("logits", TensorProto.FLOAT, "batch", "sequence", VOCABULARY)]
+    outputs = [value("logits", TensorProto.FLOAT, "batch", 1 if kind == "sizes" else "sequence", VOCABULARY)]
     for i in range(LAYERS):
         if kind == "gpt2_packed":
             inputs.append(value(f"past_{i}", TensorProto.FLOAT, 2, "batch", HEADS, "past", WIDTH))
@@ -327,10 +361,10 @@ def save(kind, w, file):
             outputs.append(value(f"present.{i}.{part}", TensorProto.FLOAT, "batch", kv, total, WIDTH))
     constants = [numpy_helper.from_array(v, k) for k, v in g.constants.items()]
     graph = helper.make_graph(g.nodes, kind, inputs, outputs, constants)
-    opsets = [helper.make_opsetid("", 24 if kind in STATIC else 18)]
+    opsets = [helper.make_opsetid("", 24 if kind in STATIC else 23 if kind == "causal" else 18)]
     if kind in ("genai", "gpt2_packed"):
         opsets.append(helper.make_opsetid("com.microsoft", 1))
-    made = helper.make_model(graph, opset_imports=opsets, ir_version=11 if kind in STATIC else 8)
+    made = helper.make_model(graph, opset_imports=opsets, ir_version=11 if kind in STATIC or kind == "causal" else 8)
     made.producer_name = ""
     os.makedirs(os.path.dirname(file), exist_ok=True)
     onnx.save(made, file)
@@ -345,12 +379,14 @@ def write_json(path, value):
 def main():
     expected = {}
     for kind, seed, stop in (("genai", 1, 7), ("optimum", 2, 9), ("gpt2", 3, 11), ("static", 4, 11),
-                             ("gpt2_packed", 5, 11), ("transformers", 6, 9), ("ring", 12, 11)):
+                             ("gpt2_packed", 5, 11), ("transformers", 6, 9), ("ring", 12, 11), ("sliding", 13, 9),
+                             ("sizes", 14, 11), ("causal", 15, 11)):
         form = reference_kind(kind)
         w = weights(form, seed)
         save(kind, w, os.path.join(HERE, kind, "model.onnx"))
         random = numpy.random.default_rng(10 + seed)
-        lengths, count, window = ((1, 3, 14, 21, 40), 62, WINDOW) if kind == "ring" else ((1, 3, 8, 11, 20), 24, LENGTH)
+        far = kind in ("ring", "sliding")
+        lengths, count, window = ((1, 3, 14, 21, 40), 62, WINDOW) if far else ((1, 3, 8, 11, 20), 24, LENGTH)
         expected[kind] = [reference(form, w, [int(t) for t in random.integers(0, VOCABULARY, n)], min(count, LENGTH - 1 - n), window)
                           for n in lengths]
         if kind == "genai":
