@@ -1,6 +1,7 @@
 #include "generate/decoder.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <random>
 
@@ -45,7 +46,9 @@ TEST_P(DecoderSlots, HoldTheirTextsAfterRandomOperations) {
   std::vector<std::vector<int64_t>> texts(3);
   std::mt19937 random(3);
   const auto token = [&] { return static_cast<int64_t>(random() % 53); };
-  for (int step = 0; step < 150; step++) {
+  const char* const wanted = std::getenv("POPRT_SLOT_OPERATIONS");
+  const int steps = wanted ? std::atoi(wanted) : 150;
+  for (int step = 0; step < steps; step++) {
     const size_t slot = random() % 3, other = random() % 3;
     std::vector<int64_t>& text = texts[slot];
     switch (random() % 5) {
