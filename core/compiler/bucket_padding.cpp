@@ -50,11 +50,11 @@ std::unique_ptr<ir::Graph> converted(const ir::Graph& graph, const ShapeSet& sha
 }
 
 constexpr int64_t kMostNumber = 1 << 16;  // larger numbers are not sizes of practical models
-// All sizes are compared if there are at most so many, or if converting the model at all of them
-// converts at most so many nodes, which takes about 60 ms.
+// A model that computes with sizes is compared at all sizes of a dimension if the largest is at
+// most kFewSizes, or if that converts at most kMostNodes nodes in total, which takes about 60 ms.
 constexpr int64_t kFewSizes = 16;
 constexpr int64_t kMostNodes = 1 << 14;
-constexpr size_t kMostNumbers = 8;  // of larger models, sizes near so many numbers are compared
+constexpr size_t kMostNumbers = 8;  // sizes near the first kMostNumbers of SizeUse::numbers
 
 class SizeWalk {
  public:
@@ -117,7 +117,7 @@ class SizeWalk {
   Values data_, sizes_;
 };
 
-// The sizes below that of the largest shape at which the model is converted.
+// The sizes, all smaller than that of the largest shape, at which the model is converted.
 std::set<int64_t> smaller_sizes(const VaryingDimension& dimension, const SizeUse& use) {
   const int64_t most = std::ranges::max(dimension.sizes);
   std::set<int64_t> sizes = {most - 1, (most + 1) / 2, std::ranges::min(dimension.sizes)};

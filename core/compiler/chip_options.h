@@ -26,12 +26,12 @@ std::map<std::string, int64_t> loop_rounds(std::string_view lines);
 
 // Reads the options that change an estimate: estimate_target (else ipu_version, else c600),
 // precision, max_size, num_ipus, num_io_tiles, batches_per_step, available_memory_proportion,
-// partials_type,
-// use_128bit_conv_unit_load, enable_fast_reduce, enable_multi_stage_reduce, enable_pipelining,
-// enable_outlining, outline_threshold, stream_buffering_depth, enable_prefetch_datastreams,
-// group_host_sync, rearrange_streams_on_host, rearrange_anchors_on_host, enable_non_stable_softmax
-// and popart.replicatedGraphCount. Other options have no effect. Throws invalid_argument for a
-// number outside its range, and the errors of chip_target().
+// partials_type, use_128bit_conv_unit_load, enable_fast_reduce, enable_multi_stage_reduce,
+// enable_pipelining, enable_outlining, outline_threshold, stream_buffering_depth,
+// enable_prefetch_datastreams, group_host_sync, rearrange_streams_on_host,
+// rearrange_anchors_on_host, enable_non_stable_softmax and popart.replicatedGraphCount. Other
+// options have no effect. Throws invalid_argument for a number outside its range, and the errors of
+// chip_target().
 EstimateOptions chip_options(const OptionText& option);
 
 // Gives a conversion another batch size: it replaces the first dimension of the input shapes in

@@ -152,7 +152,8 @@ size_t Maker::state_of(const ipu::ChipOp& op) {
   return program_.tensors.size() - 1;
 }
 
-// The name that a value has in the model, if the converter copied it out of a body.
+// The name that a value has in the model. The converter adds prefixes to the names of values of a
+// body that it copies into another one.
 std::string model_name(const ir::Value* v) {
   return std::string(v->graph().parent ? ops::without_body_scopes(v->name()) : v->name());
 }

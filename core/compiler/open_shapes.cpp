@@ -86,7 +86,7 @@ OpenAnchor describe_output(const ir::Value& v, const std::set<std::string>& size
 
 // Infers the types at a different size of each open dimension of the inputs, and opens the sizes of
 // outputs that are declared otherwise: converters declare the sizes of the batch that they used.
-// Sizes that inference does not find, and all sizes if these are not possible, stay as declared.
+// Sizes that inference does not find, and all sizes if inference fails, stay as declared.
 void open_wrong_sizes(const ir::Graph& graph, int64_t first, program::OpenShapes& shapes) {
   const auto probe = graph.clone();
   const DeclaredTypes removed(*probe);
@@ -201,9 +201,9 @@ bool take_inputs(const ir::Graph& converted, std::vector<OpenAnchor>& anchors) {
   return true;
 }
 
-// Returns the outputs of a converted graph, without real sizes, whose outputs `sized` receives.
-// Outputs of unknown rank have only open sizes. A sequence NAME becomes NAME[0], NAME[1] ...
-// Returns nothing if there are other names or ranks, so that the open sizes may have another
+// Returns the outputs of a converted graph except the outputs NAME:shape, whose names are added to
+// `sized`. Outputs of unknown rank have only open sizes. A sequence NAME becomes NAME[0], NAME[1]
+// ... Returns nothing if there are other names or ranks, so that the open sizes may have another
 // meaning.
 std::optional<std::vector<OpenAnchor>> take_outputs(const ir::Graph& converted,
                                                     const Outputs& outputs,
@@ -253,11 +253,12 @@ std::set<std::string> all_sizes(const std::vector<OpenAnchor>& outputs) {
   return sized;
 }
 
-// Finds the types of inputs and outputs by conversions at the sizes that the options fix, if they
-// fix all, and at small sizes. The second conversion shows which sizes depend on data only if they
-// are large enough, such as the size of a result of an If that slices in one branch, and how many
-// elements a sequence has. Returns false if no size is possible, or if the names or ranks differ;
-// then `why` receives the reason.
+// Finds the types of inputs and outputs by a conversion at the first possible one of several sizes.
+// The last one stands for the sizes that the options fix, if they fix all. With `twice`, a second
+// conversion at another size shows which sizes depend on data only if they are large enough, such
+// as the size of a result of an If that slices in one branch, and whether the number of elements of
+// a sequence depends on a size. Returns false if no size is possible, or if the names, the ranks or
+// the number of outputs differ; then `why` receives the reason.
 bool take_converted(const ir::Graph& graph, const DriverOptions& options, const Outputs& outputs,
                     bool twice, OpenModel& model, std::string& why) {
   std::optional<std::vector<OpenAnchor>> first;

@@ -209,7 +209,8 @@ class Dimensions {
     });
   }
 
-  // Adds the output shapes at these sizes, unless the model cannot have them: then no request has.
+  // Adds the output shapes at these sizes, unless the model cannot have these sizes: then no
+  // request has them either.
   void add_probe(std::vector<int64_t> sizes, std::vector<Probe>& to) const {
     std::map<std::string, Shape> inputs;
     for (size_t a = 0; a < inputs_.size(); a++) {

@@ -45,10 +45,11 @@ using OutputShapes =
 // INPUT:AXIS. An output dimension follows a size from which its values at all shapes can be
 // computed. If several sizes vary, `output_shapes` is called once for each size, with only this
 // size enlarged, and its results must agree. An output dimension in `sized_axes`, whose real size
-// an output NAME:shape contains, is that of the shape unless `output_shapes` at several other sizes
-// agrees, too. A request must have one of the compiled sizes of the dimensions in `exact`. Throws
-// invalid_argument if an input of `padding` does not exist, and unimplemented if an output
-// dimension follows no size, because results could not be cropped, or if the model has state.
+// an output NAME:shape contains, follows a size only if `output_shapes` agrees at several other
+// sizes, too; otherwise only sizes that are exact or have a mask may change it. A request must have
+// one of the compiled sizes of the dimensions in `exact`. Throws invalid_argument if an input of
+// `padding` does not exist, and unimplemented if an output dimension follows no size, because
+// results could not be cropped, or if the model has state.
 Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symbols,
                        const std::map<std::string, Padding>& padding,
                        const OutputShapes& output_shapes,

@@ -49,7 +49,8 @@ class Specializer {
   Items items_of(std::span<ir::Value* const> values) const;
   // Sets the result for an output and checks it against the declared type.
   void set_output(const ir::Node& n, size_t output, Item item);
-  // Gives the result of a Loop or an If that stays the name that it has in the model.
+  // Gives the value of `item` the name of result `output` of `n` in the model, if a Loop or an If
+  // that remains in the graph computes it.
   void name_result(const ir::Node& n, size_t output, const Item& item);
   void take_constants(const ir::Graph& graph);
 
