@@ -175,7 +175,8 @@ class FolderReader {
     return folder_ / given;
   }
 
-  // Reads the tokens with which a text of a decoder with an encoder begins, and its other tokens.
+  // Reads the tokens with which a text of a decoder with an encoder begins, and its forced and
+  // suppressed tokens.
   void read_start_tokens(const json& from) {
     if (const auto start = number(from, "decoder_start_token_id")) {
       const bool given = !found_.start_tokens.empty();
@@ -269,7 +270,8 @@ class FolderReader {
     unused_ += (unused_.empty() ? "" : ", ") + setting;
   }
 
-  // Reads the settings of texts: those of transformers.
+  // Reads the settings that transformers applies to texts. With an encoder, read_start_tokens()
+  // reads the forced and suppressed tokens.
   void read_text_settings(const json& from) {
     if (!found_.encoder) read_rules(from);
     note_unused(from);

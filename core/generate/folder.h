@@ -39,7 +39,7 @@ struct ModelFolder {
   // Pairs of the names of an input and an output with a recurrent state; "%d" is a number.
   std::vector<std::pair<std::string, std::string>> states;
   std::optional<EncoderFolder> encoder;
-  // Settings of texts (description.h); start_tokens of models with an encoder.
+  // Settings of texts (description.h). Only models with an encoder have start_tokens.
   std::vector<int64_t> start_tokens, suppressed, suppressed_first;
   std::optional<int64_t> forced_first, forced_last;
 };

@@ -527,8 +527,8 @@ bool Generator::has_prompt(size_t slot) const {
   return s && s->slot_ == slot && s->computed_ < s->prompt_length_;
 }
 
-// Runs one piece of each of several prompts. A step takes about as long for one sequence as for
-// many, so it is shared by more of them if it does not follow each piece.
+// Runs one piece of each of up to kMostPrompts prompts. A decoding step of several sequences takes
+// less time than steps of each alone, so the step follows all pieces and not each of them.
 void Generator::run_prompts() {
   constexpr size_t kMostPrompts = 4;
   size_t count = 0;
