@@ -61,8 +61,9 @@ inline ir::Value* least_of(const Item& item) { return item.actual ? item.least :
 // Whether an element of a constant is less than a number.
 bool any_below(const ir::Value* v, double number);
 
-// Whether the value may be a list of sizes: at most kMostSizes integers.
+// The most elements of a list of sizes.
 inline constexpr int64_t kMostSizes = 64;
+// Whether the value may be a list of sizes: at most kMostSizes integers.
 bool holds_sizes(const ir::Value* v);
 
 // Whether two sizes are the same value or equal constants.

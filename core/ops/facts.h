@@ -185,7 +185,8 @@ struct Facts {
   // The subgraph runs in rounds. Its inputs are the number of the round, a condition, and the
   // states. Its outputs are the condition, the states, and the parts of the scan outputs.
   bool runs_rounds = false;
-  // How often the subgraphs run, or -1 if that is unknown; null: once.
+  // How often the subgraphs run, at most if the condition of a loop may end it, or -1 if that is
+  // unknown; null: once.
   int64_t (*repeats)(const ir::Node& node) = nullptr;
   Marker marker = Marker::none;
   ElementSource source = ElementSource::none;

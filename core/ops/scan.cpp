@@ -284,8 +284,9 @@ void resolve(ResolveContext& ctx) {
   ctx.node.opset() < 9 ? resolve_batched(ctx, *body) : resolve_plain(ctx, *body);
 }
 
-// The size of the first scan input along its scan axis, or -1 if it is unknown. Before opset 9,
-// each sequence of the batch (axis 0) is scanned along axis 1.
+// How often the body runs, or -1 if that is unknown: the size of the first scan input along its
+// scan axis. Before opset 9, each sequence of the batch (axis 0) is scanned along axis 1, so the
+// body runs as often as the product of both sizes.
 int64_t repeats(const ir::Node& node) {
   const auto scanned = static_cast<size_t>(node.int_attr("num_scan_inputs", 1));
   const ir::Value* value = node.input(node.inputs().size() - scanned);
