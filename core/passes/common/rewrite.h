@@ -38,8 +38,8 @@ ir::Node* sole_producer_of(const ir::Value* value, std::string_view op_type,
 
 // Whether a number is `expected`, or `expected` rounded to `dtype`, within a relative 1e-6. For
 // f32, `expected` rounded to f16 or bf16 is also accepted, because models of these types are
-// computed in f32. A divisor is compared as a divisor: its reciprocal differs from the rounded
-// reciprocal.
+// computed in f32. If a model may divide by the constant, compare the divisor, too: the reciprocal
+// of a rounded divisor differs from the rounded reciprocal.
 bool is_close(double value, double expected, DType dtype);
 // Whether `value` is a one-element constant within that tolerance of `expected`.
 bool is_scalar(const ir::Value* value, double expected);

@@ -152,9 +152,10 @@ void keep_wide_between(Graph& graph, const std::function<bool(const Node&)>& ski
     if (!is_used(cast->output())) erase_if_dead(cast);
 }
 
-// Returns the nodes whose result a QuantizeLinear makes of bytes that DequantizeLinear widens, and
-// these two. The compiler replaces them by operators on bytes, if they compute in f32 between them:
-// DequantizeLinear -> Conv -> Relu -> QuantizeLinear, and with an Add of another such result.
+// Returns each QuantizeLinear whose input is computed from results of DequantizeLinear only, with
+// these DequantizeLinear and the nodes between. If the nodes between compute in f32, the compiler
+// replaces such parts by operators on bytes: DequantizeLinear -> Conv -> Relu -> QuantizeLinear,
+// also with an Add of another such result.
 std::unordered_set<const Node*> byte_parts(Graph& graph) {
   std::unordered_set<const Node*> parts;
   const auto may_be_part = [](const Node& n) {
