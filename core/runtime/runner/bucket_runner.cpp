@@ -553,7 +553,7 @@ std::unique_ptr<BucketRunner::Staging> BucketRunner::prepare(
       inputs.size(),
       [&](size_t i) {
         const InputBinding& b = inputs[i];
-        // The rest is in the memory of the request already.
+        // Other inputs were copied to the request's own memory by prepare_inputs().
         const bool in_place = s->in[i].data == b.data;
         return RequestMemory{inputs_[i].anchor.name, b.data, in_place ? b.bytes : 0};
       },

@@ -33,8 +33,7 @@ class OpenSizes {
 
   // Returns the sizes that the shapes of the inputs determine or, for inputs without a shape, their
   // bytes. If these leave several possibilities, returns `first`, unless it is null or contradicts
-  // the shape or bytes of an input. Throws not_found and invalid_argument.
-  // A size may be 0.
+  // the shape or bytes of an input. A size may be 0. Throws not_found and invalid_argument.
   Sizes of_request(std::span<const InputBinding> inputs, const Sizes* first) const;
   // Throws invalid_argument for a size of 0.
   Sizes of_shapes(const std::map<std::string, Shape>& shapes) const;

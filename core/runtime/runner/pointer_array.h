@@ -7,7 +7,7 @@
 
 namespace poprt::runtime {
 
-// Pointers of type T that are not initialised. A few of them need no allocation.
+// Pointers of type T, whose values are unspecified at first. A few of them need no allocation.
 template <class T>
 class PointerArray {
  public:

@@ -58,8 +58,9 @@ using InputDesc = DataDesc;
 using OutputDesc = DataDesc;
 
 // Memory belongs to the caller and must be valid until the call returns or the request is done.
-// An output in the memory of an input or of another output is an invalid_argument. Any thread may
-// call the functions, unless a class states otherwise or RunnerConfig::thread_safe is false.
+// If an output is in the memory of an input, the run reads a copy of the input. Two outputs in the
+// same memory are an invalid_argument. Any thread may call the functions, unless a class states
+// otherwise or RunnerConfig::thread_safe is false.
 class BaseRunner {
  public:
   virtual ~BaseRunner() = default;

@@ -54,13 +54,14 @@ class ExecutableCache {
   // another source than its name states is ignored with a warning in the log. So is an entry that
   // another user may have made: every user can write to the folder and it is not sticky, or the
   // file belongs to a user that is neither root nor the user of this process. Marks the entry as
-  // used now. If `warnings` is not null, it becomes those of store().
+  // used now. If `warnings` is not null, it receives the warnings that store() got.
   std::shared_ptr<const Model> find(const CacheKey& key,
                                     std::vector<std::string>* warnings = nullptr) const;
 
   // Creates the folder if it is missing. Returns whether it has written the entry. Errors are only
-  // logged as warnings, because the result of the compilation must not be lost. An entry that
-  // find() would not use is not written. `warnings` are those of the compilation.
+  // logged as warnings, because the result of the compilation must not be lost. Writes nothing if
+  // find() would not use the entry because another user may have made it. `warnings` are those of
+  // the compilation.
   bool store(const CacheKey& key, std::span<const std::byte> payload,
              const std::vector<std::string>& warnings = {}) const noexcept;
 

@@ -619,7 +619,7 @@ void Session::run_once(Flow flow, bool first_replica, bool last_replica) {
   for (size_t i = 0; i < inputs_.size(); i++) {
     Stream& s = inputs_[i];
     if (s.used[f] && (first_replica || s.per_replica)) input_pointers_[i] = input_pointer(s);
-    // A flow without transfers runs once for all replicas.
+    // A load or save flow runs once for all replicas, so each of them keeps the same value.
     if (flow != Flow::main && s.used[f] && s.kept && s.per_replica && s.served && s.callback)
       for (uint32_t r = 1; r < model_->replication_factor; r++)
         std::memcpy(static_cast<std::byte*>(s.memory.data()) + r * s.bytes, s.memory.data(),

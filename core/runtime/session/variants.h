@@ -14,11 +14,10 @@
 // The entry of a dimension in "shape" is null if all buckets have the same size, or if an output
 // NAME:shape contains the real size of the dimension. Otherwise it is the name in `dimensions` that
 // the dimension follows or, for an output, {"of": NAME, "times": a, "over": b, "plus": c}, which
-// means the size (a * size + b - 1) / b + c. "pad" is the value with
-// which an input is padded, or "mask": then the runner fills the input with ones and then zeros.
-// "exact" lists dimensions that are not padded: a request must have exactly one of their sizes.
-// Inputs whose names begin with program::kRealPlaces are not inputs of the model; they are masks
-// that the runner fills.
+// means the size (a * size + b - 1) / b + c. "pad" is the value with which an input is padded, or
+// "mask": then the runner fills the input with ones and then zeros. "exact" lists dimensions that
+// are not padded: a request must have exactly one of their sizes. Inputs whose names begin with
+// program::kRealPlaces are not inputs of the model; they are masks that the runner fills.
 #pragma once
 
 #include <cstdint>
