@@ -35,7 +35,7 @@ struct CheckedRun {
   std::optional<Error> failure;
 };
 
-// An executable for runners with faithful numerics computes with them.
+// A model on a device. The device computes with faithful numerics if the executable requires them.
 class CheckedModel {
  public:
   // Acquires a device. Throws the errors of ModelRunner and of faithful_device().

@@ -258,7 +258,8 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
     key = capi::cache_key(o, note.hash, name);
     std::vector<std::string> warnings;
     if (auto model = cache->find(key, &warnings)) {
-      // The conversion is not needed, and has the size of the model. It has given its warnings.
+      // The result of an earlier conversion is not needed, and taking it frees memory of the size
+      // of the model. That conversion has already given the warnings.
       if (!compiler.take_kept() && !capi::named_option(o, capi::kQuiet))
         for (const std::string& warning : warnings) log().warn("{}", warning);
       if (o.progress) o.progress(1, "found in the cache", o.user_data);
@@ -391,7 +392,8 @@ capi::CheckData data_of(const poprt_compiler& c) {
   return file ? capi::CheckData{file, read_arrays(file)} : capi::CheckData{};
 }
 
-// The option that has the precision of a pass that is given by name, the coarsest one first.
+// The value of option `precision` with the effect of a pass that is given by name: the coarsest one
+// if there are several such passes, or null if there is none.
 const char* precision_of_passes(const poprt_compiler& c) {
   constexpr std::pair<std::string_view, const char*> kPrecisions[] = {{"float_to_fp8", "fp8"},
                                                                       {"float_to_int8", "int8"},

@@ -24,7 +24,7 @@ struct CheckedModels {
 // execution_precision. If it is no precision below f32, or empty, the tolerance depends on whether
 // the converted model has inputs or outputs that are f16 or bf16. `quantizes`: the original rounds
 // values to 8 bits (QuantizeLinear). A rounding to a narrower float then changes some of the 8-bit
-// values by one step, so the tolerance of these is used.
+// values by one step, so the tolerance of int8 is used.
 Tolerance tolerance_of(std::string_view precision, const runtime::Model& converted,
                        bool quantizes = false);
 
