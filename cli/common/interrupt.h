@@ -9,9 +9,9 @@
 namespace poprt::cli {
 
 // Installs handlers that end the child processes and remove the temporary files and folders of this
-// process, and then end it as usual. Signals that the caller ignores (nohup) stay ignored. This is
-// needed on systems on which such files have names (core/base/file.h); on others the system removes
-// them.
+// process, and then end it as usual. Signals that the caller ignores (nohup) stay ignored. Without
+// the handlers, the system only removes temporary files that have no names, which not all file
+// systems support (core/base/file.h).
 void remove_temporaries_when_interrupted();
 
 // Ends the children of EndedWithUs, and removes the named temporary files of this process and those

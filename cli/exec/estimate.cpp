@@ -346,7 +346,8 @@ void take_recorded(EstimateArguments& a) {
   if (!rounds.empty()) a.rounds = compiler::loop_rounds(rounds);
 }
 
-// An option whose values --sweep names must not have another value, and an axis is that of a batch.
+// Throws Usage if an option whose values --sweep lists is given, too, or if --batch_axis is given
+// without a batch size.
 void check_sweep(const EstimateArguments& a) {
   const bool batch = a.command->is_given("--batch_size");
   if (a.command->is_given("--batch_axis") && !batch && !a.sweep.starts_with("batch_size="))

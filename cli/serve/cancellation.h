@@ -21,8 +21,8 @@ class Cancellation {
     }
     if (action) action();
   }
-  // Replaces the function by one that must not throw, or by null. It is called once, outside of the
-  // lock, so it must be valid also after it was replaced.
+  // Replaces the function by one that must not throw, or by null. It is called at most once,
+  // outside of the lock, so it must be valid also after it was replaced.
   void set(std::function<void()> action) {
     {
       const std::lock_guard lock(mutex_);

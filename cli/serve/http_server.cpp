@@ -108,7 +108,7 @@ bool has_much_json(const Result& result, const JsonRequest& request) {
   return bytes > kMuchJson / 8;
 }
 
-// The fields of a header that decide where the request ends.
+// The fields of a header that framing_error() checks.
 struct Framing {
   // Numbers of fields with these names.
   int lengths = 0, encodings = 0, hosts = 0, authorizations = 0;

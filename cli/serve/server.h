@@ -20,7 +20,8 @@ class Token {
   // Replaces the token; "": none is required.
   void set(std::string token);
   // Whether no token is required, or `header`, the value of Authorization, is "Bearer " (in upper
-  // or lower case) and the token. The time does not depend on the position of the first difference.
+  // or lower case) and the token, with any spaces around the token. The time does not depend on the
+  // position of the first difference.
   bool allows(std::string_view header) const;
 
  private:

@@ -34,7 +34,8 @@ class ShapedRequest {
   // an error. The runner must outlive this object.
   ShapedRequest(poprt_runner* runner, NamedArrays arrays, bool random_rest);
   void run();
-  // Returns the real part of an output. Must be called after a run. Throws Failure for a name that the runner does not have.
+  // Returns the real part of an output. Must be called after a run. Throws Failure for a name that
+  // the runner does not have.
   Array output(const std::string& name) const;
 
  private:
