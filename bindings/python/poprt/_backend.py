@@ -24,9 +24,9 @@ class Backend:
     """Compiles ``path_or_bytes`` (an ONNX model), or loads it (the path of a PopEF file), and runs it. Like a Runner, it
     takes any shape if the model has open dimensions.
 
-    ``export_popef`` is a file or folder for the PopEF file, which has fixed shapes; True means executable.popef. ``compiler_options`` may be a
-    dictionary of fields, and has no effect on a PopEF file. ``align_output_dtype`` converts outputs to the dtypes that
-    the ONNX model declares, and needs the ``onnx`` package.
+    ``export_popef`` is a file or folder for the PopEF file, which has fixed shapes; True means executable.popef.
+    ``compiler_options`` may be a dictionary of fields, and has no effect on a PopEF file. ``align_output_dtype``
+    converts outputs to the dtypes that the ONNX model declares, and needs the ``onnx`` package.
     """
 
     @keywords(compiler_options=CompilerOptions, runtime_options=RuntimeConfig)

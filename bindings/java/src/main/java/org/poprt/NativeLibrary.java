@@ -84,9 +84,9 @@ final class NativeLibrary {
 
   /**
    * Unpacks the libraries of the jar once for each build of it, in a folder of the user. The name
-   * of the build's folder contains the version and a digest of the libraries. The folder is renamed when it is complete, so that
-   * processes that start at the same time do not see a part of it. Files of another size, or that
-   * are missing, are unpacked again.
+   * of the build's folder contains the version and a digest of the libraries. The folder gets this
+   * name when it is complete, so that processes that start at the same time do not see a part of
+   * it. Files of another size, or that are missing, are unpacked again.
    */
   private static void loadExtracted(String resources) {
     Path folder;
@@ -190,8 +190,8 @@ final class NativeLibrary {
   }
 
   /**
-   * Refuses what another user may have made, as the cache of compiled models does: its code would
-   * run as the user of this process.
+   * Refuses a file or folder that another user may have made, as the cache of compiled models does:
+   * the code of a library runs as the user of this process.
    */
   private static void checkOwner(Path path, int user) throws IOException {
     List<Integer> owners = List.of(
@@ -219,7 +219,7 @@ final class NativeLibrary {
     return found;
   }
 
-  /** Removes what processes left that were killed while they unpacked. */
+  /** Removes folders, older than ten minutes, of processes that were killed while they unpacked. */
   private static void removeUnfinished(Path cache) {
     long old = System.currentTimeMillis() - TimeUnit.MINUTES.toMillis(10);
     try (DirectoryStream<Path> folders = Files.newDirectoryStream(cache, UNFINISHED + "*")) {

@@ -9,9 +9,9 @@ import java.util.Objects;
  * <p>The native libraries are loaded with the first class that needs them: from the folder that the
  * property {@code poprt.library.path} names; else from the jar ({@code
  * native/linux-x86_64/}), unpacked once into a folder of the user in that of {@code
- * poprt.cache.path} or in the user's cache; else from {@code java.library.path}. A {@code libpoprt.so.1} that is older than the
- * classes, or of another major version, is refused. Java 24 and newer need {@code
- * --enable-native-access=ALL-UNNAMED}.
+ * poprt.cache.path} or in the user's cache; else from {@code java.library.path}. A {@code
+ * libpoprt.so.1} that is older than the classes, or of another major version, is refused. Java 24
+ * and newer need {@code --enable-native-access=ALL-UNNAMED}.
  */
 public final class Poprt {
   private Poprt() {}
