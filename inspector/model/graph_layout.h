@@ -79,7 +79,8 @@ class GraphLayout {
   std::shared_ptr<const Scene> scene(const std::set<int>& open,
                                      const std::atomic<bool>* cancel = nullptr);
   // all_groups() returns all groups. groups_within() returns the outer levels of groups for which
-  // at most `most` boxes are visible, without the groups of repeated layers.
+  // at most `most` boxes are visible, without the groups of repeated layers and, in graphs of more
+  // than 120 nodes, without the bodies of If and Loop.
   std::set<int> all_groups() const;
   std::set<int> groups_within(size_t most) const;
 

@@ -16,7 +16,7 @@ int body_of(const GraphModel& graph, int group) {
 
 constexpr int kSeveral = -2;
 
-// Of two different nodes, none is found.
+// The node that one or both of two searches found, or kSeveral if they found different ones.
 int either(int a, int b) { return a == kNone || a == b ? b : b == kNone ? a : kSeveral; }
 
 }  // namespace
@@ -24,7 +24,7 @@ int either(int a, int b) { return a == kNone || a == b ? b : b == kNone ? a : kS
 NodeNames::NodeNames(const GraphModel& graph) {
   std::map<int, size_t> scope_of = {{kRoot, 0}};
   scopes_.emplace_back();
-  // An outer group has a lower number.
+  // An outer group has a lower number, so its scope exists already.
   for (size_t g = 1; g < graph.groups().size(); g++) {
     const GraphGroup& it = graph.groups()[g];
     if (!it.is_subgraph) continue;
@@ -32,7 +32,7 @@ NodeNames::NodeNames(const GraphModel& graph) {
     scopes_[scope_of.at(body_of(graph, it.parent))].inner.push_back(scopes_.size());
     scopes_.push_back({it.scope, {}, {}});
   }
-  // The name of a node precedes that of a result.
+  // A name of a node has priority over the same name of a result, so it is added first.
   for (const bool results : {false, true})
     for (size_t n = 0; n < graph.nodes().size(); n++) {
       const GraphNode& node = graph.nodes()[n];

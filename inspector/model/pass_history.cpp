@@ -73,7 +73,7 @@ class Recorder {
       step.removed = step.changes->removed.size();
       step.graph = std::move(made);
     } else if (report.name == kInference) {
-      // The next pass with a rewrite has not changed the types that follow from given shapes.
+      // Types that follow from given shapes must not count as changes of the next pass.
       auto made = std::make_shared<GraphModel>(graph);
       if (changes_between(*step.graph, *made).changed > 0) step.graph = std::move(made);
     }

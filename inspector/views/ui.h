@@ -36,8 +36,9 @@ ImU32 colour_at(size_t index);  // for the lines of one plot; neighbours differ
 ImU32 heat(float part);
 // WCAG's contrast ratio, 1 to 21.
 float contrast(ImU32 a, ImU32 b);
-// Returns the colour, moved towards black or white until it is readable as text on `back`.
+// The contrast from which on text is readable.
 inline constexpr float kReadable = 4.5f;
+// Returns the colour, moved towards black or white until it is readable as text on `back`.
 ImU32 readable(ImU32 colour, ImU32 back);
 
 // Loads DejaVu, or ImGui's font if it is not installed. Characters that were missing so far are
