@@ -67,7 +67,7 @@ void add_speed(std::string& out, const Estimate& e) {
       1e3 * e.fill_seconds, 1e3 * e.wait_seconds);
 }
 
-// IPUs without an operation, which have code only, are counted.
+// Adds the memory of each IPU. IPUs without an operation, which have code only, are only counted.
 void add_memory(std::string& out, const Estimate& e) {
   int64_t idle = 0;
   for (const TileMemory& m : e.memory) {
