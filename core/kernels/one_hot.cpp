@@ -28,7 +28,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   const auto& p = *static_cast<const Params*>(params);
   const auto* on = static_cast<const std::byte*>(data[1]) + p.size;
   const int64_t last = std::min(end, p.outer);
-  if (last <= begin) return;  // nothing to write; `slab` may be 0 then
+  if (last <= begin) return;  // in an empty tensor, depth * inner may overflow
   const int64_t slab = p.depth * p.inner;
   const int64_t step = std::max<int64_t>(1, kBlockBytes / (slab * p.size));
   for (int64_t block = begin; block < last; block += step) {
