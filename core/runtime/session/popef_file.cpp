@@ -431,7 +431,7 @@ popef::Metadata metadata_of(const Model& model) {
   return metadata;
 }
 
-// `metadata` is for a model in memory.
+// `metadata` is used if the model was not opened from PopEF.
 void write_blobs(const Model& model, popef::Writer& writer, const popef::Metadata& metadata) {
   if (model.blobs) {
     const popef::ExecutableReader& executable = model.blobs->executable;
