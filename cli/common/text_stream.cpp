@@ -58,7 +58,8 @@ void TextStream::take(size_t last, const std::string& before, const std::string&
 
 // Moves the text that later tokens cannot make part of a stop string from held_ to the result. With
 // `all`, which means that no token follows, this is the whole text. If held_ contains a stop
-// string, only the text before it is returned, and the stream stops.
+// string, only the text before it is returned, and the stream stops. Up to token min_tokens_, stop
+// strings have no effect, and the whole text is moved.
 std::string TextStream::release_held(bool all) {
   size_t size = held_.size();
   if (count_ > min_tokens_) {
