@@ -125,7 +125,7 @@ class _Plan:
         self._library, self._default = library, default
         self._used = [item for item in used if item not in skipped]
         self._replaced = [name for name in others if name in default]
-        # Passes of the library that only options select.
+        # Passes in Python with the name of a pass of the library that only options select.
         self._selectable = [name for name in others if name in library and name not in default]
         for name, applied in _WITHOUT_PASS.items():
             option = next((option for option in applied if option in options), "")

@@ -75,7 +75,7 @@ def in_order(passes: Sequence[Pass], done: AbstractSet[str]) -> list[Pass]:
     return ordered
 
 
-# The bytes of an initializer that a verification does not need: no shape depends on so many numbers.
+# An initializer of more bytes is not needed to verify a model: no shape depends on so many numbers.
 _MANY_BYTES = 1 << 16
 
 
@@ -102,7 +102,7 @@ def _problem(model: ModelProto) -> Optional[Error]:
 
 def _run_verified(step: Pass, model: ModelProto, is_valid: bool) -> tuple[ModelProto, bool]:
     """Runs a pass in Python, whose result is verified if the model was valid before. Returns the model, and whether it is
-    valid. Models with operators that only the program knows are not."""
+    valid. A model with operators that the library does not know is not valid."""
     is_valid = is_valid or _problem(model) is None
     try:
         made = step(model)

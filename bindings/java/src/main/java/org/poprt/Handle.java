@@ -85,8 +85,8 @@ final class Handle<T> {
   }
 
   /**
-   * Closes the object after the action, which makes running calls end. Has no effect if it is
-   * closed.
+   * Calls the action, which makes running calls end, and then closes the object. Has no effect on
+   * an object that is closed.
    */
   void close(Consumer<T> action) {
     if (state.getAndIncrement() < CLOSED) action.accept(raw);

@@ -99,7 +99,10 @@ public final class Tensor {
     return made;
   }
 
-  /** Returns the dimensions. An array without rows does not have theirs, so they are the anchor's. */
+  /**
+   * Returns the dimensions. The rows of an array without rows have unknown dimensions, so those of
+   * the anchor are used.
+   */
   long[] shapeFor(Anchor anchor) {
     long[] full = shape.clone();
     long[] expected = anchor == null ? new long[0] : anchor.shape();
