@@ -27,8 +27,8 @@ void convert_with_scripts(const GivenOptions& given, const std::string& source,
 // Returns the options for the library without --passes, and without the names in --skip_passes that
 // the library does not know, because they may be those of scripts.
 NamedOptions options_with_scripts(const GivenOptions& given);
-// The same for compiling the converted model: without the options whose effect is complete in that
-// model, for which the table of options decides.
+// Returns the options for the library that compile the converted model. Options whose effect is
+// complete in that model are left out; acts_after_conversion() decides that.
 NamedOptions options_after_scripts(const GivenOptions& given);
 // Throws Usage if an input has several shapes. A converted model has only the last one.
 void check_shapes_of_scripts(const GivenOptions& given);

@@ -37,8 +37,8 @@ struct EstimateArguments {
   compiler::Precision precision = compiler::Precision::keep;
   ChipSource source;
   compiler::ShapeSet input_shapes;        // given, or else recorded in the PopEF file
-  bool replaces_batch = false;            // the batch size, in `input_shapes`
-  std::map<std::string, int64_t> rounds;  // of loops, likewise
+  bool replaces_batch = false;            // whether a batch size replaces that in them
+  std::map<std::string, int64_t> rounds;  // of loops; given, or else recorded
   const Command* command = nullptr;       // knows which options are given
 };
 

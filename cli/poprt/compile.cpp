@@ -40,7 +40,8 @@ class NewModel {
   }
   NewModel(const NewModel&) = delete;
   NewModel& operator=(const NewModel&) = delete;
-  // Does not remove the model, and prints its path if `writes` is set.
+  // From now on, the destructor does not remove the model. The first call prints the path of the
+  // model if `writes` is set.
   void keep(bool writes) {
     if (!kept_ && writes) fmt::print("converted model: {}\n", path_.string());
     kept_ = true;
@@ -59,7 +60,7 @@ fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
-// Whether the path is that of a file or of none, and not of a device or pipe.
+// Whether the path is that of a regular file, or nothing exists there.
 bool may_be_renamed(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);

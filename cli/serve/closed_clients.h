@@ -30,9 +30,9 @@ class ClosedClients {
   // `socket` must stay open until remove() was called.
   void add(int socket);
   void remove(int socket);
-  // Cancels the request, which has just been received, when the client closes the connection,
-  // instead of the request before. Without an error of the connection, the first 100 ms are an
-  // exception: a client may close its sending side right after the request.
+  // From now on, a client that closes the connection cancels this request, which has just been
+  // received, instead of the previous one. If it closes within 100 ms and the connection has no
+  // error, nothing is cancelled: a client may close its sending side right after the request.
   void cancel_if_closed(int socket, std::shared_ptr<Cancellation> request);
   // How many sockets were added and not removed.
   size_t size() const;

@@ -267,7 +267,7 @@ bool ModelRepository::load(const std::string& name, bool only_if_wanted) {
   std::string stamp;
   try {
     const std::vector<std::string> files = files_of(place);
-    // Before the file that names them is read, so that a later version of it has another stamp.
+    // The stamp is that of the files before they are read, so a later version has another stamp.
     stamp = stamp_of(files);
     std::vector<std::string> external;
     for (const std::string& file : files)

@@ -120,7 +120,8 @@ class ModelRepository {
   void note_kind(bool LoadedKinds::* kind);
   void log(const std::string& name, const std::string& what) const;
   void log_failure(const std::string& name, const std::string& failure, bool repeated);
-  // Sets the reason of a wanted model, why its files cannot be loaded, or "".
+  // Sets the reason why the files of a wanted model cannot be loaded, or "" if they can. Has no
+  // effect on other models.
   void set_reason(const std::string& name, const std::string& reason);
   // Returns whether it has loaded the model, because `only_if_wanted` may prevent that.
   bool load(const std::string& name, bool only_if_wanted);
