@@ -26,15 +26,15 @@ typedef struct poprt_estimate poprt_estimate;
 
 /* Estimates an ONNX model with the options of the compiler. The option estimate_target selects the
  * chip, without it ipu_version, and without both the chip is c600. The options precision,
- * input_shape, batch_size, num_io_tiles, batches_per_step, available_memory_proportion, those of
- * passes, replicatedGraphCount of popart_options, and these lines of compiler_options act on the
- * estimate: num_ipus (with virtual_graph_mode), partials_type, use_128bit_conv_unit_load,
- * enable_fast_reduce, enable_multi_stage_reduce, enable_pipelining, enable_outlining,
- * outline_threshold, stream_buffering_depth, enable_prefetch_datastreams, group_host_sync,
- * rearrange_streams_on_host, rearrange_anchors_on_host, enable_non_stable_softmax. The precision
- * fp8 needs the option estimate_target, or ipu_version ipu21. Files of external data may be
- * missing. With several shapes, the largest one is estimated. A model that does not fit is no
- * error. Errors: as poprt_compiler_compile_file. Since 1.0. */
+ * input_shape, batch_size, max_size (also the rounds of loops), num_io_tiles, batches_per_step,
+ * available_memory_proportion, those of passes, replicatedGraphCount of popart_options, and these
+ * lines of compiler_options act on the estimate: num_ipus (with virtual_graph_mode), partials_type,
+ * use_128bit_conv_unit_load, enable_fast_reduce, enable_multi_stage_reduce, enable_pipelining,
+ * enable_outlining, outline_threshold, stream_buffering_depth, enable_prefetch_datastreams,
+ * group_host_sync, rearrange_streams_on_host, rearrange_anchors_on_host, enable_non_stable_softmax.
+ * The precision fp8 needs the option estimate_target, or ipu_version ipu21. Files of external data
+ * may be missing. With several shapes, the largest one is estimated. A model that does not fit is
+ * no error. Errors: as poprt_compiler_compile_file. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_estimate_file(const poprt_compiler* compiler,
                                                                    const char* onnx_path,
                                                                    poprt_estimate** out_estimate);

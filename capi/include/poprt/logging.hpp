@@ -19,7 +19,7 @@ namespace impl {
 
 // Sets the stream to a specification of the form
 // [[fill]align][sign][#][0][width][.precision][type]. Returns true for alignment ^, which a stream
-// does not have: the caller pads the value.
+// does not have: the caller pads the value. Throws std::invalid_argument for another form.
 inline bool specify(std::ostream& stream, const std::string& spec) {
   std::size_t at = 0;
   bool centred = false;
