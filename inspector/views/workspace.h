@@ -92,8 +92,8 @@ class Workspace {
   // Writes a picture of the front graph next to its file, or to `path`, on another thread. Returns
   // false if there is no graph, or while another picture is being written.
   bool export_picture(std::filesystem::path path = {});
-  // Reloads documents whose files have changed. Returns whether there was one, or a file that has
-  // disappeared or is there again.
+  // Reloads documents whose files have changed. Returns whether a document was reloaded, or a file
+  // has disappeared or is there again.
   bool reload_changed();
 
   size_t document_count() const { return tabs_.size(); }
