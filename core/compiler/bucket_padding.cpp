@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <ranges>
 #include <set>
 #include <unordered_set>
 
@@ -54,7 +55,9 @@ constexpr int64_t kMostNumber = 1 << 16;  // larger numbers are not sizes of pra
 // most kFewSizes, or if that converts at most kMostNodes nodes in total, which takes about 60 ms.
 constexpr int64_t kFewSizes = 16;
 constexpr int64_t kMostNodes = 1 << 14;
-constexpr size_t kMostNumbers = 8;  // sizes near the first kMostNumbers of SizeUse::numbers
+// Otherwise, at sizes near kMostNumbers of SizeUse::numbers. The largest ones are more likely sizes
+// than axes or counts.
+constexpr size_t kMostNumbers = 8;
 
 class SizeWalk {
  public:
@@ -126,7 +129,7 @@ std::set<int64_t> smaller_sizes(const VaryingDimension& dimension, const SizeUse
   if (use.computes) {
     sizes.insert({1, 2});
     size_t count = 0;
-    for (const int64_t number : use.numbers)
+    for (const int64_t number : use.numbers | std::views::reverse)
       if (number < most && count++ < kMostNumbers) sizes.insert({number - 1, number, number + 1});
   }
   std::erase_if(sizes, [&](int64_t size) { return size < 1 || size >= most; });

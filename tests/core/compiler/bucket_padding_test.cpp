@@ -487,6 +487,20 @@ TEST(BucketPadding, EachSizeOfASmallModelIsCompared) {
   EXPECT_EQ(plan.masked.size() + plan.exact.size(), 1u);
 }
 
+// A size that a large model compares is found among many small numbers.
+TEST(BucketPadding, SizesNearTheNumbersOfALargeModelAreCompared) {
+  std::string text =
+      "input %x : f32[N,2]\n const %z : s64[] = 0\n const %at : s64[] = 40\n"
+      "%s = Shape(%x)\n%n0 = Gather(%s, %z)\n";
+  for (int i = 1; i <= 10; i++)
+    text += fmt::format("const %c{0} : s64[] = {0}\n%n{0} = Max(%n{1}, %c{0})\n", i, i - 1);
+  text += "%e = Equal(%n10, %at)\n%f = Cast(%e) {to = 1}\n%y0 = Mul(%x, %f)\n";
+  for (int i = 1; i <= 80; i++) text += fmt::format("%y{} = Neg(%y{})\n", i, i - 1);
+  const auto graph = ir::parse_text(graph_text(text + "output %y80\n"));
+  const PaddingPlan plan = plan_padding(*graph, {{{"x", {16, 2}}}, {{"x", {256, 2}}}}, {});
+  EXPECT_EQ(plan.masked.size() + plan.exact.size(), 1u);
+}
+
 // Rows of 4 are kept, and rows of 2 become halves of rows.
 TEST(BucketPadding, RowsThatReshapeKeepsAtOneLengthOnlyMatter) {
   const auto graph = ir::parse_text(graph_text(

@@ -438,8 +438,8 @@ TEST(GraphBuilder, AssumedOpsetsSeeBodiesAndFunctions) {
     if (place > 3) label_encoder(*model.mutable_graph(), "x", "before");
     add_node(*model.mutable_graph(), "Scaler", {"x"}, {"s"}).set_domain("ai.onnx.ml");
     pb::NodeProto& n = add_node(*model.mutable_graph(), "If", {"x"}, {"i"});
-    auto& a =
-        add_attribute(n, "g", place % 4 == 1 ? pb::AttributeProto::GRAPHS : pb::AttributeProto::GRAPH);
+    auto& a = add_attribute(
+        n, "g", place % 4 == 1 ? pb::AttributeProto::GRAPHS : pb::AttributeProto::GRAPH);
     pb::GraphProto& body = place % 4 == 1 ? *a.add_graphs() : *a.mutable_g();
     if (place < 2) label_encoder(body, "x", "e");
     add_output(body, place < 2 ? "e" : "x");
