@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "common/arguments.h"
-#include "common/temporary_folder.h"
 
 namespace poprt::cli {
 
@@ -42,12 +41,6 @@ Executable load_model(const std::string& path, CompileSettings& settings) {
     poprt_compile_options options = {};
     options.struct_size = sizeof(options);
     options.shapes = "on_demand";
-    if (settings.on_demand) {
-      // The library writes external data of the source to TMPDIR. A signal that ends the command
-      // removes this folder with it.
-      static const TemporaryFolder folder;
-      ::setenv("TMPDIR", folder.path().c_str(), 1);
-    }
     check(settings.on_demand ? poprt_executable_load(path.c_str(), &options, &executable)
                              : poprt_executable_open(path.c_str(), &executable));
   } else if (settings.on_demand) {

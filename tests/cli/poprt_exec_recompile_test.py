@@ -5,9 +5,7 @@ import json
 import os
 import re
 import shutil
-import signal
 import struct
-import time
 import unittest
 
 from support import DATA, DIGITS, CommandTest, model
@@ -196,22 +194,6 @@ class Recompile(CommandTest):
         self.npy("x.npy", "f4", [3], [10, 10, 10])
         self.succeeds("a.popef", "--input", "x=x.npy", "--output", "y=y.npy", command="poprt_exec run")
         self.assertEqual(self.read_npy(self.path("y.npy"))[1], [11, 12, 13])
-
-    def test_signals_remove_external_data_of_shapes_on_demand(self):
-        """The library writes the data to TMPDIR while it may compile further shapes."""
-        self.write("add.onnx", added_to_external("w.bin"))
-        self.write("w.bin", struct.pack("3f", 1, 2, 3))
-        self.compile("add.onnx", "--embed_source")
-        folder = self.path("tmp")
-        os.mkdir(folder)
-        self.command = "poprt_exec bench"
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            process = self.begun(["a.popef", "--on_demand", "--seconds", "600"], self.folder, {**os.environ, "TMPDIR": folder})
-            while process.poll() is None and "w.bin" not in [name for _, _, names in os.walk(folder) for name in names]:
-                time.sleep(0.01)
-            process.send_signal(number)
-            self.assertIn(process.wait(timeout=300), (-number, 130))
-            self.assertEqual(os.listdir(folder), [])
 
     def test_an_embedded_file_outside_its_folder_is_refused(self):
         os.mkdir(self.path("m"))
