@@ -22,10 +22,6 @@ namespace poprt::opsets {
 
 inline constexpr int64_t kOldestSource = 7, kOldestTarget = 11, kNewest = ir::kNewestOpset;
 
-// The default target of the command poprt and of Python's Converter: the newest opset that PopART
-// supports.
-inline constexpr int64_t kDefaultTarget = 11;
-
 // Rewrites the graph and its subgraphs in place. Types should be inferred first, because some
 // conversions need a shape or a constant. Throws invalid_argument if the target is not from 11 to
 // kNewest. Has no effect if the graph has no node of ai.onnx. Throws unimplemented if the opset of
