@@ -4,8 +4,8 @@
 #include <span>
 
 #include "base/json.h"
-#include "device/emulator/emulator.h"
 #include "device/execution_precision.h"
+#include "device/thread_count.h"
 #include "faithful_device.h"
 #include "option_values.h"
 #include "profile.h"

@@ -1,7 +1,5 @@
 #include "device/emulator/emulator.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -9,21 +7,19 @@
 #include <cstring>
 #include <limits>
 #include <optional>
-#include <thread>
 #include <tuple>
 #include <utility>
 
 #include "base/checked.h"
 #include "base/denormals.h"
-#include "base/first_use.h"
 #include "base/thread_pool.h"
-#include "device/cpu_quota.h"
 #include "device/emulator/control.h"
 #include "device/emulator/memory.h"
 #include "device/emulator/parallel_work.h"
 #include "device/emulator/section.h"
 #include "device/emulator/sharded.h"
 #include "device/environment.h"
+#include "device/thread_count.h"
 #include "kernels/calls/custom.h"
 #include "kernels/common/instruction_set.h"
 #include "kernels/kernel.h"
@@ -39,7 +35,6 @@ using program::Space;
 
 // The nanoseconds of work between two checks whether the run was interrupted.
 constexpr double kPieceWork = 5e6;
-constexpr int kMaxThreads = 1024;
 
 // The function of an instruction without tasks, because kernels do not check for that.
 void run_nothing(const void*, void* const*, int64_t, int64_t, std::byte*) noexcept {}
@@ -410,26 +405,6 @@ std::vector<InstructionProfile> Emulator::profile() const {
 }
 
 }  // namespace
-
-int default_threads() {
-  if (const auto given = environment_int("POPRT_THREADS", 1, kMaxThreads))
-    return static_cast<int>(*given);
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const int cpus = sched_getaffinity(0, sizeof set, &set) == 0
-                       ? CPU_COUNT(&set)
-                       : static_cast<int>(std::thread::hardware_concurrency());
-  static constinit FirstUse<const int> known;
-  const int quota = known.get([] { return cpu_quota().value_or(kMaxThreads); });
-  return std::clamp(std::min(cpus, quota), 1, kMaxThreads);
-}
-
-int threads_for(int wanted) {
-  if (wanted < 0 || wanted > kMaxThreads)
-    fail(ErrorCode::invalid_argument, "threads must be 1 to {}, or 0 for the default; given {}",
-         kMaxThreads, wanted);
-  return wanted == 0 ? default_threads() : wanted;
-}
 
 std::unique_ptr<Engine> EmulatedDevice::load(const Image& image, const LoadOptions& options) {
   kernels::warn_of_unknown_isa();

@@ -16,11 +16,4 @@ class EmulatedDevice final : public Device {
   std::unique_ptr<Engine> load(const Image& image, const LoadOptions& options) override;
 };
 
-// The number of threads for LoadOptions::threads == 0. Throws invalid_argument if POPRT_THREADS is
-// not a number from 1 to 1024.
-int default_threads();
-// The number of threads for LoadOptions::threads. Throws invalid_argument unless it is 0 (the
-// default) or a number from 1 to 1024.
-int threads_for(int wanted);
-
 }  // namespace poprt::device
