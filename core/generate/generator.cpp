@@ -514,12 +514,8 @@ size_t Generator::slots_of(const Sequence& s) const {
   return static_cast<size_t>(s.options_.beams.num_beams);
 }
 
-bool Generator::is_stop(const Sequence& s, int64_t token) const {
-  const SamplingOptions& o = s.sampler_.options();
-  const auto contains = [&](const std::vector<int64_t>& list) {
-    return std::ranges::find(list, token) != list.end();
-  };
-  return contains(o.stop_tokens) || (!o.ignore_stop && contains(description().stop_tokens));
+Stopping Generator::stopping_of(const Sequence& s) const {
+  return {description(), s.sampler_.options(), s.prompt_length_};
 }
 
 bool Generator::has_prompt(size_t slot) const {
@@ -657,29 +653,26 @@ void Generator::copy_slot(size_t from, size_t to) {
 
 // Continues the running texts of a beam search.
 void Generator::step_beams(Sequence& s, std::span<const std::span<float>> rows) {
+  const Stopping stopping = stopping_of(s);
   try {
     if (!s.search_) {
-      std::vector<int64_t> stops = s.sampler_.options().stop_tokens;
-      const auto& own = description().stop_tokens;
-      if (!s.sampler_.options().ignore_stop) stops.insert(stops.end(), own.begin(), own.end());
-      std::ranges::sort(stops);
-      stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
-      s.search_.emplace(s.options_.beams, most_tokens(s) - s.prompt_length_, stops.size());
+      s.search_.emplace(s.options_.beams, stopping.most_tokens() - s.prompt_length_,
+                        stopping.stop_tokens().size());
     }
     std::vector<std::vector<double>> changed, plain;
     for (size_t r = 0; r < rows.size(); r++) {
       std::vector<int64_t> text = s.tokens_;
       for (const Token& t : s.search_->running()[r].tokens) text.push_back(t.id);
       const size_t made = text.size() - s.prompt_length_;
-      Sampler::Scores scores = s.sampler_.scores(rows[r], text, hidden_tokens(s, made));
-      if (const auto forced = forced_token(s, text.size())) {
+      Sampler::Scores scores = s.sampler_.scores(rows[r], text, stopping.hidden_tokens(made));
+      if (const auto forced = stopping.forced_token(text.size())) {
         std::ranges::fill(scores.changed, -std::numeric_limits<double>::infinity());
         scores.changed[static_cast<size_t>(*forced)] = 0;
       }
       changed.push_back(std::move(scores.changed));
       plain.push_back(std::move(scores.plain));
     }
-    s.search_->step(changed, plain, [&](int64_t token) { return is_stop(s, token); });
+    s.search_->step(changed, plain, [&](int64_t token) { return stopping.is_stop(token); });
     if (!s.search_->is_done()) return place_beams(s);
     const std::lock_guard lock(shared_->mutex);
     end_beams(s);
@@ -720,7 +713,7 @@ void Generator::end_beams(Sequence& s) {
   s.texts_.assign(texts.begin(), texts.end());
   s.take_text(s.texts_.front());
   s.texts_.pop_front();
-  const bool stopped = is_stop(s, s.unread_.back().id);
+  const bool stopped = stopping_of(s).is_stop(s.unread_.back().id);
   end(s, stopped ? Finish::stop : Finish::length);
   release(s);
 }
@@ -734,43 +727,15 @@ void Generator::take_logits(Sequence& s, std::span<float> logits) {
   s.report_progress();
 }
 
-size_t Generator::most_tokens(const Sequence& s) const {
-  const auto places = static_cast<size_t>(description().max_length);
-  const auto limit = static_cast<size_t>(s.sampler_.options().max_new_tokens);
-  return limit ? std::min(places, s.prompt_length_ + limit) : places;
-}
-
-// Returns the token that must come next, if there is one, as in Hugging Face's transformers.
-std::optional<int64_t> Generator::forced_token(const Sequence& s, size_t length) const {
-  const Description& d = description();
-  if (d.forced_last && length + 1 == most_tokens(s)) return d.forced_last;
-  if (d.forced_first && length == 1) return d.forced_first;
-  return std::nullopt;
-}
-
-std::vector<int64_t> Generator::hidden_tokens(const Sequence& s, size_t made) const {
-  const SamplingOptions& o = s.sampler_.options();
-  const Description& d = description();
-  std::vector<int64_t> hidden = d.suppressed;
-  const auto add = [&](const std::vector<int64_t>& list) {
-    hidden.insert(hidden.end(), list.begin(), list.end());
-  };
-  if (made == 0) add(d.suppressed_first);
-  if (static_cast<int64_t>(made) < o.min_new_tokens) {
-    add(o.stop_tokens);
-    add(d.stop_tokens);
-  }
-  return hidden;
-}
-
 void Generator::choose(Sequence& s, std::span<float> logits) {
+  const Stopping stopping = stopping_of(s);
   std::optional<Token> token;
   std::optional<Error> error;
   try {
-    const auto forced = forced_token(s, s.tokens_.size());
+    const auto forced = stopping.forced_token(s.tokens_.size());
     const size_t made = s.tokens_.size() - s.prompt_length_;
     token = forced ? s.sampler_.forced(logits, *forced)
-                   : s.sampler_.choose(logits, s.tokens_, hidden_tokens(s, made));
+                   : s.sampler_.choose(logits, s.tokens_, stopping.hidden_tokens(made));
   } catch (const Error& e) {
     error = e;
   }
@@ -783,9 +748,9 @@ void Generator::choose(Sequence& s, std::span<float> logits) {
   s.unread_.push_back(*token);
   s.report_progress();
   Finish why = Finish::none;
-  if (is_stop(s, token->id))
+  if (stopping.is_stop(token->id))
     why = Finish::stop;
-  else if (s.tokens_.size() >= most_tokens(s))
+  else if (s.tokens_.size() >= stopping.most_tokens())
     why = Finish::length;
   if (why == Finish::none) return;
   end(s, why);

@@ -32,6 +32,7 @@
 #include "base/fork_mutex.h"
 #include "generate/decoder.h"
 #include "generate/sequence.h"
+#include "generate/stopping.h"
 
 namespace poprt::generate {
 
@@ -104,11 +105,8 @@ class Generator {
   void enqueue(const SequencePtr& s);
   void end(Sequence& s, Finish finish, std::optional<Error> error = {});
   void release(Sequence& s);
-  bool is_stop(const Sequence& s, int64_t token) const;
-  std::optional<int64_t> forced_token(const Sequence& s, size_t length) const;
-  std::vector<int64_t> hidden_tokens(const Sequence& s, size_t made) const;
+  Stopping stopping_of(const Sequence& s) const;
   void check_source(const SequenceOptions& options) const;
-  size_t most_tokens(const Sequence& s) const;
   size_t slots_of(const Sequence& s) const;
   void copy_slot(size_t from, size_t to);
   void step_beams(Sequence& s, std::span<const std::span<float>> rows);
