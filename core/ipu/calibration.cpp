@@ -9,12 +9,6 @@ const Calibration& calibration() {
   return constants;
 }
 
-int64_t fragment_cycles(int64_t bytes, int64_t peers) {
-  constexpr int64_t kShort = 64 * 4;
-  if (peers < 2 || bytes / peers >= kShort) return 0;
-  return (peers - 1) * static_cast<int64_t>(calibration().fragment);
-}
-
 // Grades: D document, S source, M measured, C computed from the others.
 std::span<const CalibrationRow> calibration_rows() {
   static constexpr std::array<CalibrationRow, 11> kRows = {{

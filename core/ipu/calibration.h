@@ -20,11 +20,6 @@ struct Calibration {
 // The constants that the estimator uses.
 const Calibration& calibration();
 
-// Cycles that an exchange takes in addition to those for its bytes, because a tile receives them
-// from `peers` tiles in pieces that are shorter than 64 words, the most that one instruction sends.
-// 0 for longer pieces and for one peer.
-int64_t fragment_cycles(int64_t bytes, int64_t peers);
-
 struct CalibrationRow {
   std::string_view name, value, unit, source, grade, rows;
 };

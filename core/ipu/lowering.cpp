@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ipu/calibration.h"
+#include "ipu/exchange.h"
 #include "ipu/numbers.h"
 
 namespace poprt::ipu {
@@ -55,12 +56,7 @@ void Lowering::step(std::string_view what, int64_t bytes, int64_t compute, int64
   s.repeats = rounds_;
   s.sync = static_cast<int64_t>(c.sync);
   s.overhead = static_cast<int64_t>(c.step_overhead);
-  if (bytes > 0) {
-    const double rate =
-        static_cast<double>(target_.exchange_bytes) * (shared ? 2 : 1) * c.exchange_efficiency;
-    s.exchange = static_cast<int64_t>(static_cast<double>(bytes) / rate + 0.5) +
-                 fragment_cycles(bytes, peers);
-  }
+  s.exchange = exchange_cycles(target_, bytes, shared, peers);
   cost_.steps.push_back(s);
   temporary(bytes);
   if (std::ranges::find(cost_.vertices, what) == cost_.vertices.end())
@@ -203,7 +199,7 @@ const Plan& Lowering::product(const Product& product) {
   const int64_t on = split.tiles();
   const int64_t base = static_cast<int64_t>(calibration().sync);
   const auto exchanged = [&](int64_t cycles, bool shared) {
-    return cycles ? (cycles - base) * target_.exchange_bytes * (shared ? 2 : 1) : 0;
+    return cycles ? bytes_in_exchange(target_, cycles - base, shared) : 0;
   };
   const int64_t inputs = exchanged(c.input_exchange, c.shared_input);
   if (split.broadcast()) step("exchange of inputs", inputs, 0, on, c.shared_input);
@@ -211,7 +207,7 @@ const Plan& Lowering::product(const Product& product) {
   if (plan.flattened)
     step("transform", split.broadcast() ? 0 : inputs, c.transform - base, on, c.shared_input);
   if (c.rearrange)
-    step("rearrange", c.rearrange_exchange * target_.exchange_bytes, c.rearrange, on);
+    step("rearrange", bytes_in_exchange(target_, c.rearrange_exchange, false), c.rearrange, on);
   if (c.slice) step("slice operands", 0, c.slice - base, on);
   if (c.weight_exchange) step("exchange of weights", exchanged(c.weight_exchange, false), 0, on);
   step(method_name(plan.method), plan.flattened || split.broadcast() ? 0 : inputs, c.compute, on,

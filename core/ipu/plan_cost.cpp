@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ipu/calibration.h"
+#include "ipu/exchange.h"
 #include "ipu/numbers.h"
 #include "ipu/vertices.h"
 
@@ -40,7 +41,6 @@ struct Costing {
            (p.computed_weights ? 0 : c.weight_bytes / (s.batch * s.rows * s.width));
   }
   int64_t input_elements() const;
-  int64_t exchange(int64_t bytes, bool shared) const;
   Whole whole() const;
   // Sizes of operands and partial sums, and the memory that they need.
   void bytes();
@@ -60,13 +60,6 @@ int64_t Costing::input_elements() const {
                                                : (w.width - 1) * p.stride_width +
                                                      (p.kernel_width - 1) * p.dilation_width + 1;
   return w.groups * w.in * ceil_div(p.batch, s.batch) * in_rows * in_width;
-}
-
-int64_t Costing::exchange(int64_t bytes, bool shared) const {
-  if (bytes <= 0) return 0;
-  const double rate = static_cast<double>(target.exchange_bytes) * (shared ? 2 : 1) *
-                      calibration().exchange_efficiency;
-  return static_cast<int64_t>(static_cast<double>(bytes) / rate + 0.5);
 }
 
 Whole Costing::whole() const {
@@ -96,8 +89,8 @@ void Costing::bytes() {
 void Costing::steps() {
   const auto sync = static_cast<int64_t>(calibration().sync);
   const int64_t inputs = received_inputs(), weights = received_weights();
-  c.input_exchange = inputs > 0 ? exchange(inputs, c.shared_input) + sync : 0;
-  c.weight_exchange = weights > 0 ? exchange(weights, false) + sync : 0;
+  c.input_exchange = inputs > 0 ? exchange_cycles(target, inputs, c.shared_input) + sync : 0;
+  c.weight_exchange = weights > 0 ? exchange_cycles(target, weights, false) + sync : 0;
   if (depth() > 1) sum_partials(sync);
   // A reduction writes the type of the result.
   if (p.partials != p.result && (depth() == 1 || s.serial_in > 1))
@@ -128,7 +121,7 @@ void Costing::sum_partials(int64_t sync) {
     ReduceStage& stage = c.stages[i];
     stage.depth = depths[i];
     stage.bytes = chip_bytes(p.partials, results) * (depths[i] - 1);
-    stage.exchange = exchange(stage.bytes, false);
+    stage.exchange = exchange_cycles(target, stage.bytes, false);
     stage.compute = reduce_add_cycles(target, p.partials, results, depths[i], options.fast_reduce);
     c.reduce_exchange += stage.exchange + sync;
     c.reduce += stage.compute;
@@ -150,7 +143,7 @@ void Costing::rearrange() {
     const int64_t parts = p.in * p.out % vector_width(target, type) ? 3 : 4;
     c.rearranged_bytes = std::max(c.rearranged_bytes, bytes);
     c.rearrange += ceil_div(bytes * 5, parts * rate);
-    c.rearrange_exchange += exchange(bytes, false);
+    c.rearrange_exchange += exchange_cycles(target, bytes, false);
   };
   // A round rearranges the slices that it reads and its results.
   if (turned || pads_in || change.flattened) add(p.inputs, ceil_div(all.inputs, s.serial_in));
@@ -161,20 +154,20 @@ void Costing::rearrange() {
 
 void Costing::objective() {
   const auto moved = [&](int64_t bytes, int64_t tiles) { return bytes - bytes / tiles; };
-  const int64_t inputs = exchange(moved(c.input_bytes, s.out), c.shared_input);
+  const int64_t inputs = exchange_cycles(target, moved(c.input_bytes, s.out), c.shared_input);
   const auto sync = static_cast<int64_t>(calibration().sync);
   const auto without = [&](int64_t cycles) { return cycles ? cycles - sync : 0; };
   // Each stage after the first one exchanges all results of the stage before it.
   int64_t later = 0;
   for (size_t i = 1; i < c.stages.size() && c.stages[i].depth > 1; i++) {
     const ReduceStage& stage = c.stages[i];
-    later += exchange(ceil_div(stage.bytes * stage.depth, stage.depth - 1), false);
+    later += exchange_cycles(target, ceil_div(stage.bytes * stage.depth, stage.depth - 1), false);
   }
-  const int64_t in_loop = (s.broadcast() ? 0 : inputs) + later +
-                          exchange(moved(c.weight_bytes, s.batch * s.rows * s.width), false) +
-                          c.compute + exchange(c.partial_bytes, false) + c.reduce + c.rearrange +
-                          c.rearrange_exchange + without(c.slice) + without(c.update) +
-                          without(c.add);
+  const int64_t in_loop =
+      (s.broadcast() ? 0 : inputs) + later +
+      exchange_cycles(target, moved(c.weight_bytes, s.batch * s.rows * s.width), false) +
+      c.compute + exchange_cycles(target, c.partial_bytes, false) + c.reduce + c.rearrange +
+      c.rearrange_exchange + without(c.slice) + without(c.update) + without(c.add);
   c.objective = s.rounds() * in_loop + (s.broadcast() ? inputs : 0) + without(c.cast);
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "ipu/calibration.h"
+#include "ipu/exchange.h"
 
 namespace poprt::ipu {
 namespace {
