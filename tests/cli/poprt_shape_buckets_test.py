@@ -130,6 +130,10 @@ class ShapeBuckets(CommandTest):
                 header, values = self.read_npy(self.path("o.npy"))
                 self.assertIn(f"(1,{length + 3})", header.replace(" ", ""))
                 self.assertEqual(values, x[:3] + x)
+                self.npy("r.npy", "f4", [1, length + 3], x[:3] + x)
+                for model in (["executable.popef"], ["m.onnx", "--input_shape", shapes]):
+                    compared = self.succeeds(*model, "--input", "x=x.npy", "--reference", "o=r.npy", command="poprt_exec compare")
+                    self.assertIn(f"o: 0 of {length + 3} outside", compared)
 
     def test_an_output_follows_the_size_that_decides_it(self):
         # The sizes 8 and 16 of the output are also 8 times the batch.

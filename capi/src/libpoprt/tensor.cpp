@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "guard.h"
 #include "request_options.h"
+#include "runtime/runner/bucket_runner.h"
 #include "runtime/runner/shape_runner.h"
 #include "runtime/session/anchor_lookup.h"
 #include "runtime/session/tensor_check.h"
@@ -110,8 +111,10 @@ std::unique_ptr<poprt_outputs> allocate(const runtime::BaseRunner& runner,
   auto made = std::make_unique<poprt_outputs>();
   const auto& descs = runner.execute_outputs();
   made->shapes = runner.output_shapes(inputs);
-  // A request of any shape is one run of the model that was compiled at this shape.
-  const bool own_shape = dynamic_cast<const runtime::ShapeRunner*>(&runner) != nullptr;
+  // A request of any shape is one run of the model that was compiled at this shape, or padded to
+  // it.
+  const bool own_shape = dynamic_cast<const runtime::ShapeRunner*>(&runner) ||
+                         dynamic_cast<const runtime::BucketRunner*>(&runner);
   for (const auto& d : descs) made->names.push_back(d.anchor.name);
   made->memory.resize(descs.size());
   for (const size_t i : runner.outputs_of(inputs)) {
