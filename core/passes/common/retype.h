@@ -21,10 +21,11 @@ struct Retype {
   // Converts a constant to the new type. `name` is that of the value, or of the node whose
   // attribute the constant is, for messages.
   std::function<Tensor(const Tensor& tensor, const std::string& name)> convert;
-  // Whether a graph input stays `from`. If unset, none does.
-  std::function<bool(const ir::Value& input)> stays = nullptr;
-  // Whether the user has excluded a node, which `accepts` refuses, too. Its attributes stay. If
-  // unset, none is.
+  // Whether a graph input, or a result that only nodes read which `accepts` refuses, stays `from`.
+  // If unset, none does.
+  std::function<bool(const ir::Value& value)> stays = nullptr;
+  // Whether the attributes of a node, which `accepts` refuses, stay, because the user has excluded
+  // it or because its results stay `from`. If unset, no node is skipped.
   std::function<bool(const ir::Node& node)> skips = nullptr;
   // Whether a subgraph is not changed. If unset, all are changed.
   std::function<bool(const ir::Graph& graph)> leaves = nullptr;

@@ -1,11 +1,18 @@
 // Converts s64 to s32, including graph inputs and outputs. Constants saturate. Operators that ONNX
-// defines for s64 only (Shape, ArgMax, NonZero ...) keep s64 and get casts.
+// defines for s64 only (Shape, ArgMax, NonZero ...) keep s64 and get casts, and so do nodes with
+// numbers that may need more than 32 bits.
+//
+// Example: in Gather(table, Mod(Mul(id, 1000003), 5000)), Mul and Mod compute in s64, between a
+// Cast of `id` to s64 and a Cast of the remainder to s32.
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <string>
 #include <unordered_set>
 
 #include "base/log.h"
 #include "ops/facts.h"
+#include "passes/common/number_ranges.h"
 #include "passes/common/retype.h"
 #include "passes/common/rewrite.h"
 
@@ -75,6 +82,66 @@ class UnconvertedSubgraphs {
   std::unordered_set<const ir::Value*> iterations_;
 };
 
+// Finds the nodes that compute in s64 because one of their numbers may need more than 32 bits, and
+// these numbers. Where such a number leaves the graph, or is passed to a subgraph or from it, it
+// becomes s32 nevertheless, with a warning.
+class WideNumbers {
+ public:
+  WideNumbers(Graph& graph, const UnconvertedSubgraphs& unconverted) : ranges_(graph) {
+    for_each_graph(graph, [&](Graph& g) {
+      if (!unconverted.leaves(g)) find(g);
+    });
+  }
+  bool contains(const Node& n) const { return nodes_.contains(&n); }
+  bool contains(const ir::Value& v) const { return values_.contains(&v); }
+
+ private:
+  bool is_wide(const ir::Value* v) const {
+    return v && v->dtype() == DType::s64 && ranges_.of(v).exceeds_s32();
+  }
+
+  void find(Graph& g) {
+    for (Node* n : g.nodes()) {
+      if (passes_types_to_subgraphs(*n)) {
+        for (size_t i = 0; i < n->inputs().size(); i++)
+          if (is_wide(n->input(i))) n->set_input(i, narrowed(g, n->input(i), n));
+        continue;
+      }
+      for (ir::Value* v : n->outputs())
+        if (is_wide(v)) values_.insert(v);
+      if (std::ranges::any_of(n->outputs(), [&](auto* v) { return is_wide(v); }) ||
+          std::ranges::any_of(n->inputs(), [&](auto* v) { return is_wide(v); }))
+        nodes_.insert(n);
+    }
+    for (size_t i = 0; i < g.outputs().size(); i++) {
+      ir::Value* v = g.outputs()[i];
+      if (!is_wide(v)) continue;
+      ir::Value* narrow = narrowed(g, v, nullptr);
+      const std::string name = v->name();
+      for (size_t k = i; k < g.outputs().size(); k++)
+        if (g.outputs()[k] == v) g.set_output(k, narrow);
+      g.rename(v, name + "_64");
+      g.rename(narrow, name);
+    }
+  }
+
+  // The Cast is to s64 here, like the values around it, and retype() narrows its result.
+  static ir::Value* narrowed(Graph& g, ir::Value* v, Node* before) {
+    log().warn(
+        "int64_to_int32: the numbers of '{}' may need more than 32 bits, of which the low 32 "
+        "remain; --skip_passes int64_to_int32 keeps all",
+        v->name());
+    Node* cast = g.add_node("Cast", "", std::span<ir::Value* const>(&v, 1), 1, before);
+    cast->attributes["to"] = kS64;
+    cast->output()->type = v->type;
+    return cast->output();
+  }
+
+  const NumberRanges ranges_;
+  std::unordered_set<const Node*> nodes_;
+  std::unordered_set<const ir::Value*> values_;
+};
+
 // Whether s32 cannot represent the value. The largest and smallest s64 mean "no limit" and become
 // the largest and smallest s32.
 bool exceeds_s32(int64_t value) {
@@ -85,10 +152,10 @@ bool exceeds_s32(int64_t value) {
 }
 
 // Saturated constants change the results that depend on them.
-void warn_of_losses(const Graph& graph) {
+void warn_of_losses(const Graph& graph, const std::function<bool(const ir::Use&)>& keeps) {
   for (const ir::Value* v : graph.values()) {
     if (!v->is_constant() || v->dtype() != DType::s64) continue;
-    if (std::all_of(v->uses().begin(), v->uses().end(), keeps_s64)) continue;
+    if (std::ranges::all_of(v->uses(), keeps)) continue;
     const auto values = v->constant().values<int64_t>();
     if (const auto found = std::find_if(values.begin(), values.end(), exceeds_s32);
         found != values.end())
@@ -102,26 +169,33 @@ void warn_of_losses(const Graph& graph) {
 void run(Graph& graph, PassContext& context) {
   if (!context.allow()) return;
   const UnconvertedSubgraphs unconverted(graph);
-  for_each_graph(graph, warn_of_losses);
-  retype(graph, {.from = DType::s64,
-                 .to = DType::s32,
-                 .onnx_from = kS64,
-                 .onnx_to = kS32,
-                 .accepts = takes_int32,
-                 .keeps = keeps_s64,
-                 .convert =
-                     [](const Tensor& t, const std::string&) {
-                       Tensor out = Tensor::zeros(DType::s32, t.shape());
-                       const auto from = t.values<int64_t>();
-                       const auto to = out.mutable_values<int32_t>();
-                       for (size_t i = 0; i < from.size(); i++)
-                         to[i] = static_cast<int32_t>(
-                             std::clamp<int64_t>(from[i], std::numeric_limits<int32_t>::min(),
-                                                 std::numeric_limits<int32_t>::max()));
-                       return out;
-                     },
-                 .stays = [&](const ir::Value& v) { return unconverted.stays(v); },
-                 .leaves = [&](const Graph& g) { return unconverted.leaves(g); }});
+  const WideNumbers wide(graph, unconverted);
+  const auto keeps = [&](const ir::Use& use) {
+    const ir::Value* v = use.node->input(use.input);
+    return keeps_s64(use) || (v && v->is_constant() && wide.contains(*use.node));
+  };
+  for_each_graph(graph, [&](const Graph& g) { warn_of_losses(g, keeps); });
+  retype(graph,
+         {.from = DType::s64,
+          .to = DType::s32,
+          .onnx_from = kS64,
+          .onnx_to = kS32,
+          .accepts = [&](const Node& n) { return takes_int32(n) && !wide.contains(n); },
+          .keeps = keeps,
+          .convert =
+              [](const Tensor& t, const std::string&) {
+                Tensor out = Tensor::zeros(DType::s32, t.shape());
+                const auto from = t.values<int64_t>();
+                const auto to = out.mutable_values<int32_t>();
+                for (size_t i = 0; i < from.size(); i++)
+                  to[i] = static_cast<int32_t>(
+                      std::clamp<int64_t>(from[i], std::numeric_limits<int32_t>::min(),
+                                          std::numeric_limits<int32_t>::max()));
+                return out;
+              },
+          .stays = [&](const ir::Value& v) { return unconverted.stays(v) || wide.contains(v); },
+          .skips = [&](const Node& n) { return wide.contains(n); },
+          .leaves = [&](const Graph& g) { return unconverted.leaves(g); }});
 }
 
 }  // namespace

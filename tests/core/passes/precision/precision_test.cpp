@@ -279,6 +279,73 @@ TEST(Int64ToInt32, StatesOfLoopsAreNarrowedAndTheirCountsAreNot) {
   });
 }
 
+TEST(Int64ToInt32, ProductsThatMayExceed32BitsStay) {
+  const std::string text = R"(
+    input %id : s64[4]
+    const %factor : s64[] = 1000003
+    const %size : s64[] = 5000
+    %product = Mul(%id, %factor)
+    %y = Mod(%product, %size)
+    output %y
+  )";
+  const auto graph = parsed(text);
+  run(*graph, {"int64_to_int32"});
+  EXPECT_EQ(ops_of(*graph), "Cast Mul Mod Cast");
+  EXPECT_EQ(graph->inputs()[0]->dtype(), DType::s32);
+  EXPECT_EQ(graph->outputs()[0]->dtype(), DType::s32);
+  EXPECT_EQ(graph->find("factor")->dtype(), DType::s64);
+  const std::vector<int32_t> ids = {1, 77, 123456, -999999};
+  std::map<std::string, Tensor> feeds;
+  feeds["id"] = Tensor::of<int32_t>({4}, ids);
+  const auto got = evaluate_graph(*graph, feeds).at("y").to_int64s();
+  for (size_t i = 0; i < ids.size(); i++)
+    EXPECT_EQ(got[i], (ids[i] * int64_t{1000003} % 5000 + 5000) % 5000);
+}
+
+TEST(Int64ToInt32, OutputsBeyond32BitsBecomeS32) {
+  const auto graph = parsed(R"(
+    input %x : f64[2]
+    const %scale : f64[] = 1000000000.0
+    %m = Mul(%x, %scale)
+    %y = Cast(%m) {to = 7}
+    %z = Neg(%y)
+    output %y
+    output %z
+    output %y
+  )");
+  run(*graph, {"int64_to_int32"});
+  EXPECT_EQ(ops_of(*graph), "Mul Cast Neg Cast Cast");
+  for (const ir::Value* v : graph->outputs()) EXPECT_EQ(v->dtype(), DType::s32);
+  EXPECT_EQ(graph->outputs()[0], graph->outputs()[2]);
+  EXPECT_EQ(graph->outputs()[0]->name(), "y");
+}
+
+TEST(Int64ToInt32, StatesOfLoopsAreNarrowedAfterTheProduct) {
+  const auto graph = parsed(R"(
+    input %n : s64[]
+    input %x : s64[2]
+    const %go : bool[] = true
+    const %c : s64[] = 31
+    %w : s64[2] = Mul(%x, %c)
+    %y : s64[2] = Loop(%n, %go, %w) {body = graph "b" {
+      input %i : s64[]
+      input %e : bool[]
+      input %a : s64[2]
+      %b : s64[2] = Mul(%a, %c)
+      output %e
+      output %b
+    }}
+    output %y
+  )");
+  run(*graph, {"int64_to_int32"});
+  EXPECT_EQ(ops_of(*graph), "Cast Mul Cast Cast Loop");
+  ir::for_each_subgraph(*graph->nodes().back(), [](const ir::Graph& body) {
+    EXPECT_EQ(body.inputs()[2]->dtype(), DType::s32);
+    EXPECT_EQ(body.outputs()[1]->dtype(), DType::s32);
+    EXPECT_EQ(ops_of(body), "Cast Mul Cast");
+  });
+}
+
 TEST(Int64ToInt32, LeavesBodiesOfSequenceMapUnchanged) {
   const auto graph = parsed(R"(
     input %x : s64[2]
