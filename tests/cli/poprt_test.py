@@ -418,6 +418,23 @@ class Errors(CommandTest):
         self.assertIn("opset 6, its own", ran.err)
         self.fails(["-i", "old.onnx", "--convert_version", "11", "--output_model", "new.onnx"], "opset 6 to 11", "opsets 7 to 28")
 
+    def test_products_beyond_32_bits_are_those_of_64_bits(self):
+        """A hash of ids: the product needs more than 32 bits, and the remainder does not."""
+        nodes = [onnx.node("Constant", [], [name], value_int=value) for name, value in (("factor", 1000003), ("size", 5000))]
+        nodes += [onnx.node("Mul", ["id", "factor"], ["product"]), onnx.node("Mod", ["product", "size"], ["y"])]
+        values = {name: onnx.value(name, onnx.S64, [4]) for name in ("id", "product", "y")}
+        ids = [1, 77, 123456, 999999]
+        self.npy("id.npy", "i4", [4], ids)
+        self.npy("y.npy", "i4", [4], [n * 1000003 % 5000 for n in ids])
+        self.write("m.onnx", onnx.model(nodes, [values["id"]], [values["y"]]))
+        converted = self.run_command("-i", "m.onnx", "-o", "m.popef", "--check")
+        self.assertEqual((converted.code, converted.err), (0, ""))
+        self.assertIn("inputs 'large integers': 64-bit integers in [0,1048576)", converted.out)
+        self.succeeds("m.popef", "--input", "id=id.npy", "--reference", "y=y.npy", command="poprt_exec compare")
+        self.write("p.onnx", onnx.model(nodes, [values["id"]], [values["product"], values["y"]]))
+        converted = self.run_command("-i", "p.onnx", "-o", "p.popef")
+        self.assertRegex(converted.err, r"the numbers of 'product' may need more than 32 bits.*--skip_passes int64_to_int32 keeps all\n$")
+
     def test_64_bit_integers_become_32_bit(self):
         ids, rows = onnx.value("ids", onnx.S64, [3]), onnx.value("rows", onnx.F32, [3, 2])
         nodes = [onnx.node("Gather", ["table", "ids"], ["rows"]), onnx.node("Add", ["ids", "ids"], ["twice"])]

@@ -113,6 +113,16 @@ Values distinct_values(const CheckInput& input, uint64_t seed) {
   return values;
 }
 
+constexpr uint64_t kLargeInteger = uint64_t{1}
+                                   << 20;  // sums of a thousand of them fit into 32 bits
+
+Values large_values(const CheckInput& input, uint64_t seed) {
+  std::mt19937_64 rng(seed);
+  Values values(count_of(input));
+  for (double& x : values) x = static_cast<double>(rng() % kLargeInteger);
+  return values;
+}
+
 constexpr double kLargeScalar = 100;
 
 bool is_scalar(const CheckInput& input) {
@@ -159,7 +169,7 @@ class Seeds {
   uint64_t step_ = 1000;
 };
 
-std::vector<InputSet> all_sets(const std::vector<CheckInput>& inputs) {
+std::vector<InputSet> all_sets(const std::vector<CheckInput>& inputs, bool exact) {
   std::vector<InputSet> sets;
   const Seeds seeds(inputs);
   sets.push_back(set_of("random",
@@ -193,6 +203,16 @@ std::vector<InputSet> all_sets(const std::vector<CheckInput>& inputs) {
                             return is_scalar(in) ? constant_values(in, kLargeScalar)
                                                  : random_values(in, seeds.of(in, 6));
                           }));
+  std::set<uint64_t> large;  // places; the converted model has other types
+  for (const CheckInput& in : inputs)
+    if (exact && in.dtype == DType::s64 && count_of(in) > 1) large.insert(in.place);
+  if (!large.empty())
+    sets.push_back(set_of("large integers",
+                          "64-bit integers in [0,1048576), others as random, " + seeds.text(7),
+                          [seeds, large](const auto& in) {
+                            return large.contains(in.place) ? large_values(in, seeds.of(in, 7))
+                                                            : random_values(in, seeds.of(in, 7));
+                          }));
   return sets;
 }
 
@@ -208,7 +228,8 @@ std::string fingerprint(const InputSet& set, const std::vector<CheckInput>& inpu
 
 }  // namespace
 
-std::vector<InputSet> input_sets(const std::vector<CheckInput>& inputs, const CheckData& data) {
+std::vector<InputSet> input_sets(const std::vector<CheckInput>& inputs, const CheckData& data,
+                                 bool exact) {
   std::vector<InputSet> sets;
   const auto has_data = [&](const CheckInput& in) { return data.arrays.contains(in.name); };
   if (!data.arrays.empty() && std::ranges::none_of(inputs, has_data))
@@ -226,7 +247,7 @@ std::vector<InputSet> input_sets(const std::vector<CheckInput>& inputs, const Ch
                           }));
   std::set<std::string> known;
   for (const InputSet& set : sets) known.insert(fingerprint(set, inputs));
-  for (InputSet& set : all_sets(inputs))
+  for (InputSet& set : all_sets(inputs, exact))
     if (known.insert(fingerprint(set, inputs)).second) sets.push_back(std::move(set));
   return sets;
 }

@@ -38,9 +38,11 @@ struct CheckData {
 // Returns the sets for these inputs. The first one is a batch of `data`, if there is any, else
 // random values. Further sets make sizes that depend on data zero, small and as large as possible:
 // they are constant, of one sign, mostly zero, repeated or all different, or give the value 100 to
-// inputs of one element. A set that gives every input the values of an earlier set is omitted.
-// Throws invalid_argument for data with another shape than the input, and for data without an array
-// for any of the inputs.
-std::vector<InputSet> input_sets(const std::vector<CheckInput>& inputs, const CheckData& data);
+// inputs of one element. If conversions are `exact`, one set has large integers of 64 bits, whose
+// products need more than 32 bits; the original fails with it if they are indices. A set that gives
+// every input the values of an earlier set is omitted. Throws invalid_argument for data with
+// another shape than the input, and for data without an array for any of the inputs.
+std::vector<InputSet> input_sets(const std::vector<CheckInput>& inputs, const CheckData& data,
+                                 bool exact = true);
 
 }  // namespace poprt::capi

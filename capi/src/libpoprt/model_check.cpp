@@ -22,10 +22,12 @@ struct Runs {
   std::vector<InputSet> sets;
   std::vector<CheckedRun> original, converted;
 
-  Runs(const CheckedModels& models, const CheckData& data, std::string_view option) {
+  Runs(const CheckedModels& models, const Tolerance& tolerance, const CheckData& data,
+       std::string_view option) {
     // The models run one after the other because there may be only one device.
     const std::vector<CheckInput> inputs = CheckedModel(models.original).inputs();
-    sets = input_sets(inputs, data);
+    // Halves cannot represent large integers that become floats.
+    sets = input_sets(inputs, data, tolerance.integer_relative == 0);
     original = run_sets(models.original, sets, inputs);
     const auto runs = [](const CheckedRun& run) { return !run.failure; };
     if (std::ranges::none_of(original, runs))
@@ -208,7 +210,7 @@ Tolerance tolerance_of(std::string_view precision, const runtime::Model& convert
 
 std::string check_same_results(const CheckedModels& models, const Tolerance& tolerance,
                                const CheckData& data) {
-  Runs runs(models, data, "check");
+  Runs runs(models, tolerance, data, "check");
   Comparison comparison(tolerance);
   for (size_t i = 0; i < runs.sets.size(); i++) {
     take_inner_sizes(comparison, runs.sets[i].name, runs.original[i], models.inner);
@@ -226,7 +228,7 @@ std::string check_same_results(const CheckedModels& models, const Tolerance& tol
 
 std::string compare_layers(const std::vector<Layer>& layers, const CheckedModels& models,
                            const Tolerance& tolerance, const CheckData& data) {
-  const Runs runs(models, data, "precision_compare");
+  const Runs runs(models, tolerance, data, "precision_compare");
   Comparison comparison(tolerance);
   size_t first = runs.sets.size();
   for (size_t i = 0; i < runs.sets.size(); i++) {

@@ -77,6 +77,22 @@ TEST(CheckInputs, RepeatedVectorsAreEqualAndVary) {
   EXPECT_EQ(distinct(values).size(), 4U);
 }
 
+TEST(CheckInputs, LargeIntegersNeedMoreThan32BitsInProducts) {
+  const auto values = values_of("large integers", kIntegers);
+  EXPECT_GE(*std::ranges::min_element(values), 0);
+  EXPECT_LT(*std::ranges::max_element(values), 1 << 20);
+  EXPECT_GT(*std::ranges::max_element(values), 1 << 19);
+  EXPECT_EQ(distinct(values_of("large integers", kConditions)), (std::set<double>{0, 1}));
+  const CheckInput converted{"i", DType::s32, {40}, 1};
+  EXPECT_EQ(values_of("large integers", converted), values);
+  const CheckInput narrow{"n", DType::s32, {40}, 1}, one{"o", DType::s64, {1}, 1};
+  for (const auto& inputs : {std::vector{narrow}, std::vector{one}})
+    for (const std::string& name : names(input_sets(inputs, CheckData{})))
+      EXPECT_NE(name, "large integers");
+  for (const std::string& name : names(input_sets({kIntegers}, CheckData{}, false)))
+    EXPECT_NE(name, "large integers");
+}
+
 TEST(CheckInputs, DistinctIntegersCount) {
   const auto values = values_of("distinct", kIntegers);
   for (size_t i = 0; i < values.size(); i++) EXPECT_EQ(values[i], static_cast<double>(i));
