@@ -126,11 +126,12 @@ void convert_and_compile(const GivenOptions& given) {
   require_separate_files(given, {input}, writes ? converted : std::string(), popef);
   ExecutableReplacement replaced(given, popef);
   // Scripts and checks write a converted model that is not requested (`writes`) into a temporary
-  // folder. A requested one is also there until it is clear that the executable may be replaced,
+  // folder. A requested one is also there until it is clear that the old files may be replaced,
   // so that the files of another model stay.
   std::optional<TemporaryFolder> temporary;
   if (converts && !writes) temporary.emplace();
-  if (writes && replaced.compares() && may_be_renamed(converted))
+  if (writes && (replaced.compares() || compares_onnx(given, converted)) &&
+      may_be_renamed(converted))
     temporary.emplace(folder_of(converted));
   NewModel written(converted);
   std::string model = input;
@@ -140,6 +141,7 @@ void convert_and_compile(const GivenOptions& given) {
     const fs::path made_here = temporary ? temporary->path() / name : fs::path(converted);
     model = convert(given, compiler.get(), input, made_here.string());
     replaced.require_same_model({made_here.string()}, false);
+    if (writes) require_same_onnx(given, converted, {made_here.string()}, false);
     if (temporary && writes) move_files(temporary->path(), folder_of(converted));
     if (scripts && writes) model = converted;
     bar.finish();

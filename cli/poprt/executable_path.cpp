@@ -48,7 +48,56 @@ std::string source_hash(const poprt_executable* e) {
   }
 }
 
+struct Names {
+  std::set<std::string> inputs, outputs;
+};
+
+// The names of the models. If they are `fused`, those of the n-th begin with "graphN/".
+Names names_of(const std::vector<std::string>& models, bool fused) {
+  Names all;
+  for (size_t i = 0; i < models.size(); i++) {
+    const std::string prefix = fused ? fmt::format("graph{}/", i) : std::string();
+    const ModelNames names = model_names(models[i], false);
+    for (const std::string& name : names.inputs) all.inputs.insert(prefix + name);
+    for (const std::string& name : names.outputs) all.outputs.insert(prefix + name);
+  }
+  return all;
+}
+
+// Throws Failure if no input or no output has the same name. `file` describes the old model.
+void require_common(const std::string& file, const Names& before, const Names& after,
+                    const std::string& advice) {
+  const auto require = [&](const char* what, const std::set<std::string>& old,
+                           const std::set<std::string>& now) {
+    const auto kept = [&](const std::string& n) { return now.contains(n); };
+    if (old.empty() || std::ranges::any_of(old, kept)) return;
+    throw Failure(fmt::format("{}, whose {}s are {}, not {}; give {}, or --overwrite", file, what,
+                              fmt::join(old, ", "), fmt::join(now, ", "), advice));
+  };
+  require("input", before.inputs, after.inputs);
+  require("output", before.outputs, after.outputs);
+}
+
 }  // namespace
+
+bool compares_onnx(const GivenOptions& given, const fs::path& path) {
+  std::error_code error;
+  return given.has("output_model") && !given.has("overwrite") && fs::is_regular_file(path, error) &&
+         fs::file_size(path, error) > 0;
+}
+
+void require_same_onnx(const GivenOptions& given, const fs::path& path,
+                       const std::vector<std::string>& models, bool fused) {
+  if (!compares_onnx(given, path)) return;
+  Names old;
+  try {
+    old = names_of({path.string()}, false);
+  } catch (const Failure&) {
+    return;  // no program can use it
+  }
+  require_common(fmt::format("'{}' contains another model", path.string()), old,
+                 names_of(models, fused), "another --output_model");
+}
 
 fs::path popef_path(const GivenOptions& given, const std::string& input) {
   const fs::path path = given.has("output") ? fs::path(given.text("output"))
@@ -89,30 +138,16 @@ fs::path ExecutableReplacement::temporary_path() const {
 void ExecutableReplacement::require_same_names(const std::set<std::string>& inputs,
                                                const std::set<std::string>& outputs,
                                                const std::string& name) const {
-  const auto require_common = [&](const char* what, const std::set<std::string>& before,
-                                  const std::set<std::string>& after) {
-    const auto kept = [&](const std::string& n) { return after.contains(n); };
-    if (before.empty() || std::ranges::any_of(before, kept)) return;
-    throw Failure(fmt::format(
-        "'{}' contains another model with the name '{}', whose {}s are {}, not {}; "
-        "give {}, or --overwrite",
-        path_.string(), name, what, fmt::join(before, ", "), fmt::join(after, ", "), advice_));
-  };
-  require_common("input", input_names(old_.get()), inputs);
-  require_common("output", output_names(old_.get()), outputs);
+  require_common(
+      fmt::format("'{}' contains another model with the name '{}'", path_.string(), name),
+      {input_names(old_.get()), output_names(old_.get())}, {inputs, outputs}, advice_);
 }
 
 void ExecutableReplacement::require_same_model(const std::vector<std::string>& converted,
                                                bool fused) const {
   if (!old_) return;
-  std::set<std::string> inputs, outputs;
-  for (size_t i = 0; i < converted.size(); i++) {
-    const std::string prefix = fused ? fmt::format("graph{}/", i) : std::string();
-    const ModelNames names = model_names(converted[i], false);
-    for (const std::string& name : names.inputs) inputs.insert(prefix + name);
-    for (const std::string& name : names.outputs) outputs.insert(prefix + name);
-  }
-  require_same_names(inputs, outputs, poprt_executable_name(old_.get()));
+  const Names names = names_of(converted, fused);
+  require_same_names(names.inputs, names.outputs, poprt_executable_name(old_.get()));
 }
 
 void ExecutableReplacement::commit() {

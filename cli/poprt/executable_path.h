@@ -1,4 +1,4 @@
-// Decides where the executable is written and which file it may replace.
+// Decides where the executable is written and which files the command may replace.
 #pragma once
 
 #include <filesystem>
@@ -14,6 +14,14 @@ namespace poprt::cli {
 // Returns the path of the executable. Throws Failure if an executable of another model is there,
 // which the user may want to keep.
 std::filesystem::path popef_path(const GivenOptions& given, const std::string& input);
+
+// Whether there is an ONNX model at `path` that --output_model may only replace if the converted
+// model is a version of it.
+bool compares_onnx(const GivenOptions& given, const std::filesystem::path& path);
+// Throws Failure if there is such a model, and no input or no output has the same name as one of
+// `models`. The names of the n-th of several `fused` ones begin with "graphN/".
+void require_same_onnx(const GivenOptions& given, const std::filesystem::path& path,
+                       const std::vector<std::string>& models, bool fused);
 
 // Different models may have the same name. A file that an earlier compilation wrote is replaced if
 // it is the same model or another version of it.

@@ -122,6 +122,7 @@ void Fusion::convert(const std::string& path, const ExecutableReplacement& repla
     bar_.finish();
   }
   replaced.require_same_model(files, true);
+  require_same_onnx(given_, path, files, true);
   std::vector<const char*> raw;
   for (const std::string& file : files) raw.push_back(file.c_str());
   check(poprt_compiler_fuse_files(raw.data(), raw.size(), path.c_str()));

@@ -11,6 +11,7 @@
 #include "common/abi.h"
 #include "common/output_path.h"
 #include "poprt/convert.h"
+#include "poprt/executable_path.h"
 #include "poprt/output_folder.h"
 #include "poprt/source.h"
 
@@ -41,6 +42,7 @@ void shard_only(const GivenOptions& given) {
   MadeFolder made(given.text("output_dir", "./"));
   const std::string path = converted_path(given, input.string());
   require_separate_files(given, {input.string()}, path, {});
+  require_same_onnx(given, path, {input.string()}, false);
   std::ifstream file(input, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   if (!file || bytes.empty()) throw Failure(fmt::format("cannot read '{}'", input.string()));

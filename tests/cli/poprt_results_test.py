@@ -95,6 +95,23 @@ class Executables(Results):
         self.assertIn("contains the model 'm', not 'n'" + advice, self.run_command("-i", "n.onnx", "-o", "executable.popef", command="poprt").err)
         self.assertEqual(self.compiled("--overwrite"), (0, ""))
 
+    def test_a_converted_model_replaces_no_other_model(self):
+        self.put("m.onnx", "Relu")
+        self.put("n.onnx", "Neg", names="q", outputs="u")
+        words = ["-i", "m.onnx", "--output_model"]
+        self.fails([*words, "n.onnx"], "'./n.onnx' contains another model, whose inputs are q, not x; give another --output_model, or --overwrite")
+        self.put("n.onnx", "Neg", outputs="u")
+        before = self.tree()["n.onnx"]
+        self.fails([*words, "n.onnx", "--export_popef"], "whose outputs are u, not y")
+        self.assertEqual(self.tree()["n.onnx"], before)
+        self.succeeds(*words, "n.onnx", "--overwrite")
+        self.assertNotEqual(self.tree()["n.onnx"], before)
+        self.put("m.onnx", "Abs")
+        self.succeeds(*words, "n.onnx")
+        self.assertIn("Abs", self.succeeds("n.onnx", command="poprt_exec opt"))
+        self.put("m.onnx", "Relu", names="q", outputs="u")
+        self.succeeds("-i", "m.onnx", "--export_popef", "--keep_converted")  # the name is not given
+
     def test_a_refused_model_changes_no_file(self):
         """The converted model, its reports and its external data are those of the executable."""
         self.put("m.onnx", "Relu")
