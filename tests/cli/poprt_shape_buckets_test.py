@@ -135,6 +135,16 @@ class ShapeBuckets(CommandTest):
                     compared = self.succeeds(*model, "--input", "x=x.npy", "--reference", "o=r.npy", command="poprt_exec compare")
                     self.assertIn(f"o: 0 of {length + 3} outside", compared)
 
+    def test_a_mean_is_that_of_an_executable_of_one_shape(self):
+        """The sum of the real rows is divided by their number: the mean of one row is the row."""
+        nodes = [onnx.node("ReduceMean", ["x"], ["o"], axes=[1], keepdims=0)]
+        self.write("m.onnx", onnx.model(nodes, [onnx.value("x", onnx.F32, ["b", "s", 2])], [onnx.value("o", onnx.F32, ["b", 2])]))
+        self.succeeds("-i", "m.onnx", "--export_popef", QUIET, "--input_shape", "x=1,6,2/1,10,2")
+        row = [1.652049, 0.22183649]
+        self.npy("x.npy", "f4", [1, 1, 2], row)
+        self.succeeds("executable.popef", "--input", "x=x.npy", "--output", "o=o.npy", command="poprt_exec run")
+        self.assertEqual(self.read_npy(self.path("o.npy"))[1], self.read_npy(self.path("x.npy"))[1])
+
     def test_an_output_follows_the_size_that_decides_it(self):
         # The sizes 8 and 16 of the output are also 8 times the batch.
         self.compiled("--input_shape", "a=1,4/2,8")

@@ -1,5 +1,7 @@
 #include "ops/common/reduce.h"
 
+#include <numeric>
+
 #include "base/onnx_dtype.h"
 #include "kernels/calls/copy.h"
 #include "kernels/calls/reduce.h"
@@ -92,26 +94,38 @@ void lower_reduce(LowerContext& ctx, kernels::Reduction kind) {
 
 namespace {
 
-// The sum of the real elements was divided by the bound, so it is scaled by bound / size. The mean
-// of a narrow float is f32 until then, because its type may not represent the bound or the
-// quotient.
+// The sum of the real elements, divided by their number as for a known size: a mean of the bound
+// that is scaled afterwards is rounded differently. The sum of a narrow float is f32, because its
+// type may not represent the sum or the number.
 BoundResult bound_mean(BoundContext& ctx, std::vector<int64_t> axes) {
   const Item x = ctx.in[0];
   const DType type = x.value->dtype();
-  BoundResult out = bound_reduced(ctx, std::move(axes), scalar_tensor(type, 0));
+  BoundResult out = bound_reduced(ctx, axes, scalar_tensor(type, 0));
   if (out.size) return out;
   if (!is_float(type)) ctx.refuse_size(x);
+  if (axes.empty()) {
+    axes.resize(x.value->shape().size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
   const DType wide = type == DType::f64 ? type : DType::f32;
-  const auto cast = [&build = ctx.build](ir::Value* v, DType to) {
+  FoldingBuilder& build = ctx.build;
+  const auto cast = [&](ir::Value* v, DType to) {
     return v->dtype() == to ? v : build.newest("Cast", {v}, {{"to", onnx_from_dtype(to).value()}});
   };
-  ctx.in[0].value = cast(ctx.in[0].value, wide);
-  const auto bound = static_cast<double>(x.value->shape()[x.axis]);
-  out.after = [&build = ctx.build, cast, type, wide, bound, size = x.size](ir::Value* mean) {
-    ir::Value* scale =
-        build.newest("Div", {build.constant(scalar_tensor(wide, bound)), cast(size, wide)});
-    return cast(build.newest("Mul", {mean, scale}), type);
-  };
+  double others = 1;  // elements of the other axes for each place of the sized one
+  for (const int64_t axis : axes)
+    if (static_cast<size_t>(axis) != x.axis)
+      others *= static_cast<double>(x.value->shape()[static_cast<size_t>(axis)]);
+  ir::Value* sum =
+      build.newest("ReduceSum",
+                   {cast(ctx.in[0].value, wide),
+                    build.constant(Tensor::of<int64_t>({static_cast<int64_t>(axes.size())}, axes))},
+                   {{"keepdims", ctx.node.int_attr("keepdims", 1)}});
+  if (sum->producer()) sum->producer()->name = ctx.node.name;
+  ir::Value* number = cast(x.size, wide);
+  if (others != 1)
+    number = build.newest("Mul", {number, build.constant(scalar_tensor(wide, others))});
+  out.whole = cast(build.newest("Div", {sum, number}), type);
   return out;
 }
 
