@@ -38,6 +38,18 @@ The IPU has no 64-bit integers. PopRT's converter makes them 32-bit, including i
 one of the two extremes of 64 bits, which mean "no limit". Operators that ONNX defines for 64 bits only (Shape, ArgMax, NonZero
 ...) keep them between Casts.
 
+Operators with numbers that may need more than 32 bits also keep 64 bits. Example: in `Gather(table, Mod(id * 1000003, 5000))`, the product
+and the remainder are computed in 64 bits, between Casts. The converter computes the range of each number:
+
+* Inputs, and results of which nothing is known, are assumed to fit into 32 bits, and floats to be at most 2^20 in magnitude. Sums and
+  differences of such numbers are assumed to fit as well.
+* Products, powers and shifts have the range that follows from their operands, and so has a float that is scaled by a constant and then
+  cast (`Cast(Floor(x * 1e9))`). A product of two floats that both vary is assumed to be usual, and a product of sizes of tensors to fit.
+* Constants, conditions, Shape and ArgMax with known dimensions, Mod, Clip, Min, Max and similar operators have their real range.
+
+An output of the model, or a number that enters or leaves a branch or the body of a loop, becomes 32-bit nevertheless. If it may need more, a
+warning names it; then use `--skip_passes int64_to_int32`.
+
 All other interfaces (`Runner("model.onnx")`, `poprt.compiler`, the C ABI and its languages, `poprt_exec`) compile a model with its
 declared types, because programs written for ONNX Runtime bind 64-bit memory to such inputs and results. Option `narrow_int64` (or pass
 `int64_to_int32`) selects 32 bits there. Runners of Python accept arrays of either width for an integer input and refuse, by name, a

@@ -95,15 +95,13 @@ bool has_no_limit(const Value* v) {
                              [](int64_t x) { return x == INT64_MIN || x == INT64_MAX; });
 }
 
-// The indices along an axis of input 0.
-NumberRange places(const Node& n, int64_t axis) {
-  const Shape& shape = n.input(0)->shape();
-  const auto rank = static_cast<int64_t>(shape.size());
-  if (axis < 0) axis += rank;
-  if (!n.input(0)->type.has_shape || axis < 0 || axis >= rank ||
-      shape[static_cast<size_t>(axis)] < 0)
-    return kSize;
-  return {0, std::max(static_cast<double>(shape[static_cast<size_t>(axis)]) - 1, 0.0)};
+// The indices along any axis of input 0.
+NumberRange places(const Node& n) {
+  if (!n.input(0)->type.is_static()) return kSize;
+  NumberRange r = {0, 0};
+  for (const int64_t size : n.input(0)->shape())
+    r.most = std::max(r.most, static_cast<double>(size) - 1);
+  return r;
 }
 
 // How many elements one result of a reduction of input 0 combines at most; 0 if that is unknown.
@@ -153,6 +151,7 @@ NumberRange disjunction(const NumberRange& a, const NumberRange& b) {
 bool NumberRange::exceeds_s32() const { return !is_within(*this, k32Bits); }
 
 NumberRange NumberRanges::of(const Value* value) const {
+  if (!value) return k32Bits;
   const auto found = ranges_.find(value);
   if (found != ranges_.end()) return found->second;
   if (!value->is_constant()) return usual(value->dtype());
@@ -195,11 +194,12 @@ NumberRange NumberRanges::computed(const Node& n, size_t output) const {
   const ops::Facts& facts = ops::facts_of(n);
   const auto in = [&](size_t i) { return of(n.input(i)); };
   const auto is_varying = [&](size_t i) { return n.input(i) && !n.input(i)->is_constant(); };
-  if (facts.passes_types) return usual(type);
+  const bool no_operand = n.inputs().empty() || !n.input(0);
+  if (facts.passes_types || (no_operand && !facts.moves)) return usual(type);
   if (facts.cast == ops::CastForm::to_type) return in(0);
   if (facts.from_shapes && type == DType::s64)
     return n.output()->type.is_static() && element_count(n.output()->shape()) <= kMostSizes &&
-                   std::ranges::all_of(n.inputs(), [](auto* v) { return v->type.is_static(); })
+                   std::ranges::all_of(n.inputs(), [](auto* v) { return v && v->type.is_static(); })
                ? range_of_constant(facts.from_shapes(n))
                : kSize;
   const auto all = [&](size_t first, const auto& combine) {
@@ -220,7 +220,7 @@ NumberRange NumberRanges::computed(const Node& n, size_t output) const {
     const ir::Attribute* value = n.find_attr("value");
     const auto* tensor = value ? std::get_if<Tensor>(value) : nullptr;
     if (tensor) r = united(r, range_of_constant(*tensor));
-    if (!tensor && n.inputs().empty()) return usual(type);
+    if (!tensor && no_operand) return usual(type);
     const uint32_t parameters = facts.s64_inputs | facts.shape_inputs | ops::constant_inputs(n);
     const std::string reduction = n.string_attr("reduction", "none");
     for (size_t i = 0; i < n.inputs().size(); i++) {
@@ -237,17 +237,8 @@ NumberRange NumberRanges::computed(const Node& n, size_t output) const {
   };
   const bool floats = is_float(type);
   const size_t count = n.inputs().size();
-  if (is({"ArgMax", "ArgMin"})) return places(n, n.int_attr("axis", 0));
-  if (is({"TopK"})) return output == 0 ? in(0) : places(n, n.int_attr("axis", -1));
-  if (is({"NonZero"})) {
-    NumberRange r = {0, 0};
-    for (size_t d = 0; d < n.input(0)->shape().size(); d++) {
-      const NumberRange axis = places(n, static_cast<int64_t>(d));
-      if (axis.is_size) return kSize;
-      r = united(r, axis);
-    }
-    return n.input(0)->type.has_shape ? r : kSize;
-  }
+  if (is({"ArgMax", "ArgMin", "NonZero"})) return places(n);
+  if (is({"TopK"})) return output == 0 ? in(0) : places(n);
   if (is({"Unique"})) return output == 0 ? in(0) : kSize;
   if (is({"NonMaxSuppression", "SequenceLength"}) || (is({"MaxPool"}) && output == 1)) return kSize;
   if (is({"OneHot"})) return in(2);
@@ -276,7 +267,9 @@ NumberRange NumberRanges::computed(const Node& n, size_t output) const {
                                        : product(a, {1, kMost32});
     return limited(sum, {in(0)}, type);
   }
-  if (floats && is({"ReduceProd", "ReduceSumSquare", "MatMul", "Gemm"})) return usual(type);
+  const bool multiplies_matrices =
+      facts.layer == ops::LayerForm::matmul || facts.layer == ops::LayerForm::gemm;
+  if (floats && (multiplies_matrices || is({"ReduceProd", "ReduceSumSquare"}))) return usual(type);
   if (is({"ReduceProd"})) {
     const double number = reduced_count(n.input(0));
     return power(in(0), {0, number > 0 ? number : kInfinity});
@@ -317,7 +310,7 @@ NumberRange NumberRanges::computed(const Node& n, size_t output) const {
     const bool two = is({"Pow"}) || (is_varying(0) && is_varying(1));
     return floats && two ? limited(r, {a, b}, type) : r;
   }
-  if (is({"MatMul", "Gemm"})) {
+  if (multiplies_matrices) {
     const Shape& shape = n.input(0)->shape();
     const double terms = shape.empty() || shape.back() < 1 ? 1 : static_cast<double>(shape.back());
     return product(united(product(a, b), {0, 0}), {terms, terms});

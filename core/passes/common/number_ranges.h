@@ -28,6 +28,7 @@ class NumberRanges {
   // Computes the ranges in `graph` and its subgraphs, whose types are inferred.
   explicit NumberRanges(const ir::Graph& graph) { visit(graph); }
 
+  // The range of a value; that of an omitted input (null) is that of 32 bits.
   NumberRange of(const ir::Value* value) const;
 
  private:
