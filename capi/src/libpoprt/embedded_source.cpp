@@ -85,8 +85,8 @@ void refuse_unsuitable_options(const poprt_compile_options& recorded, const std:
   for (const auto& s : std::span(recorded.input_shapes, recorded.input_shape_count))
     if (!names.insert(s.name).second)
       fail(ErrorCode::failed_precondition,
-           "'{}' was compiled at several shapes, to which it pads requests, so others are not "
-           "compiled on demand: compile a file at one shape",
+           "'{}' was compiled at several shapes, so others are not compiled on demand: compile a "
+           "file at one shape",
            path);
   for (const auto& option : std::span(recorded.options, recorded.option_count))
     if (option.name == std::string_view("data_preprocess"))

@@ -47,7 +47,8 @@ Group parse(const std::string& word) {
     refuse("the shape in brackets is missing");
   Group g;
   const auto dtype = dtype_of_word(without_blanks(std::string_view(word).substr(0, open)));
-  if (!dtype) refuse("the type is unknown");
+  if (!dtype)
+    refuse("the type is unknown; types are fp32, fp16, int32, int64, uint32, int8, uint8 and bool");
   g.dtype = *dtype;
   for (const std::string& d : split_text(word.substr(open + 2, close - open - 2), ',')) {
     const auto size = size_of(d);
