@@ -223,7 +223,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
     return answer(context, "ModelMetadata", [&] {
       const auto loaded = shared_.repository.find(request->name(), request->version());
       response->set_name(loaded->name);
-      response->add_versions("1");
+      response->add_versions(loaded->version);
       response->set_platform("poprt_popef");
       const bool rows = loaded->model.batch_rows() > 0;
       for (const auto& spec : loaded->model.inputs()) describe(spec, rows, response->add_inputs());
@@ -240,7 +240,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
         if (request->ready() && status.state != "READY") continue;
         auto* model = response->add_models();
         model->set_name(status.name);
-        model->set_version("1");
+        model->set_version(status.version);
         model->set_state(status.state);
         model->set_reason(status.reason);
       }
@@ -427,7 +427,7 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
       finish(attempt([&] {
         if (result.error) throw *result.error;
         response->set_model_name(result.model->name);
-        response->set_model_version("1");
+        response->set_model_version(result.model->version);
         response->set_id(request->id());
         for (const OutputTensor& output : result.outputs) {
           auto* tensor = response->add_outputs();

@@ -728,7 +728,7 @@ Answer HttpServer::State::answer_index(const Exchange& exchange) {
   for (const ModelStatus& status : shared.repository.index())
     if (!only_ready || status.state == "READY")
       models.push_back({{"name", status.name},
-                        {"version", "1"},
+                        {"version", status.version},
                         {"state", status.state},
                         {"reason", status.reason}});
   return {200, models.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};

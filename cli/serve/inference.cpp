@@ -78,11 +78,12 @@ size_t index_of(const serving::ServedModel& model, const poprt_tensor& input) {
 
 }  // namespace
 
-LoadedModel::LoadedModel(std::string given_name, serving::ServedModel opened,
-                         const poprt_runner_options& options,
+LoadedModel::LoadedModel(std::string given_name, std::string given_version,
+                         serving::ServedModel opened, const poprt_runner_options& options,
                          std::shared_ptr<Counters> given_counters,
                          const std::vector<std::string>& warm_up)
     : name(std::move(given_name)),
+      version(std::move(given_version)),
       model(std::move(opened)),
       runner(model.make_runner(is_open(model) ? without_batches(options) : options)),
       batching(batching_runner(model, options)),

@@ -42,10 +42,11 @@ struct FirstRequests {
 // A model that is ready.
 struct LoadedModel {
   // Compiles the shapes of `warm_up`, which are lines for ServedModel::warm_up_text().
-  LoadedModel(std::string name, serving::ServedModel opened, const poprt_runner_options& options,
-              std::shared_ptr<Counters> counters, const std::vector<std::string>& warm_up);
+  LoadedModel(std::string name, std::string version, serving::ServedModel opened,
+              const poprt_runner_options& options, std::shared_ptr<Counters> counters,
+              const std::vector<std::string>& warm_up);
 
-  const std::string name;
+  const std::string name, version;
   const serving::ServedModel model;
   const serving::Runner runner;
   // For a model whose shapes are compiled on demand: merges requests whose sizes, except the number

@@ -426,7 +426,7 @@ void parse_repository_request(std::string_view body, const char* flag, bool& val
 }
 
 std::string format_response(const Result& result, const JsonRequest& request, size_t& json_size) {
-  Json json = {{"model_name", result.model->name}, {"model_version", "1"}};
+  Json json = {{"model_name", result.model->name}, {"model_version", result.model->version}};
   if (!request.id.empty()) json["id"] = request.id;
   json["outputs"] = Json::array();
   size_t tail = 0;
@@ -470,7 +470,7 @@ std::string format_metadata(const LoadedModel& loaded) {
     return tensors;
   };
   return Json{{"name", loaded.name},
-              {"versions", {"1"}},
+              {"versions", {loaded.version}},
               {"platform", "poprt_popef"},
               {"inputs", describe(loaded.model.inputs())},
               {"outputs", describe(loaded.model.outputs())}}

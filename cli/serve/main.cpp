@@ -90,7 +90,7 @@ std::string read_token(const std::string& path) {
 
 void add_options(Command& app, Settings& s) {
   app.add_option("REPOSITORY", s.repository.folder,
-                 "Folder with NAME.popef, NAME.onnx or NAME/1/executable.popef")
+                 "Folder with NAME.popef, NAME.onnx or NAME/VERSION/executable.popef")
       ->required();
   app.add_option("--threads", s.repository.threads, "Compute threads of each model; 0: all CPUs")
       ->check(between(0, 4096))

@@ -1,6 +1,8 @@
 #include "serve/model_repository.h"
 
 #include <algorithm>
+#include <cctype>
+#include <functional>
 #include <optional>
 #include <set>
 
@@ -27,18 +29,46 @@ std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& failed
   return paths;
 }
 
-// Returns why a folder without a folder `1` seems to be meant as a model, or "".
+constexpr std::string_view kDigits = "0123456789";
+
+bool is_model_ending(const std::string& ending) { return ending == ".popef" || ending == ".onnx"; }
+
+// Returns the versions of a model in its folder, the highest first. As for Triton, a version is a
+// folder whose name is a number that does not begin with 0.
+std::vector<std::string> versions_of(const fs::path& folder) {
+  std::vector<std::string> versions;
+  std::error_code failed;
+  for (const fs::path& path : entries_of(folder, failed)) {
+    std::string name = path.filename().string();
+    std::error_code other;
+    if (name.find_first_not_of(kDigits) == std::string::npos && name[0] != '0' &&
+        fs::is_directory(path, other))
+      versions.push_back(std::move(name));
+  }
+  std::ranges::sort(versions, std::greater(),
+                    [](const std::string& v) { return std::pair(v.size(), v); });
+  return versions;
+}
+
+// Returns why a folder without versions seems to be meant as a model, or "".
 std::string skip_reason(const fs::path& folder) {
-  constexpr std::string_view kDigits = "0123456789";
   std::error_code failed;
   for (const fs::path& path : entries_of(folder, failed)) {
     const std::string name = path.filename().string();
-    if (path.extension() == ".popef" || path.extension() == ".onnx" ||
-        name.find_first_not_of(kDigits) == std::string::npos)
+    if (is_model_ending(path.extension()) || name.find_first_not_of(kDigits) == std::string::npos)
       return "it has '" + name + "' and no folder '1'; expected the files of the model in '" +
              (folder / "1").string() + "'";
   }
+  if (is_model_ending(folder.extension())) return "it is a folder; expected a file";
   return failed ? failed.message() : std::string();
+}
+
+// Returns why a file seems to be meant as a model, although its name has no ending of one, or "".
+std::string other_case(const fs::path& file) {
+  std::string ending = file.extension().string();
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (!is_model_ending(ending)) return {};
+  return "expected the ending '" + ending + "', found '" + file.extension().string() + "'";
 }
 
 // Whether loading the same files again may succeed.
@@ -85,7 +115,7 @@ void add_tokenizer(LoadedGenerator& generator, const std::string& folder, const 
         std::string(
             "the model has no tokenizer: expected a model of sentencepiece, tokenizer.model or "
             "spiece.model, in ") +
-        (file.empty() ? "its folder" : "folder NAME/1 with the model");
+        (file.empty() ? "its folder" : "folder NAME/VERSION with the model");
     if (file.empty() && fs::exists(fs::path(folder) / "tokenizer.json", failed))
       generator.no_tokenizer += " (tokenizer.json is not read)";
     return;
@@ -115,17 +145,17 @@ ModelRepository::Place ModelRepository::place_of(const std::string& name) const 
   std::error_code failed;
   std::optional<Place> place;
   if (!valid_name(name)) throw Error(POPRT_NOT_FOUND, "there is no model " + in_quotes(name));
-  const auto found = [&](Place one, const std::string& what) {
+  const auto found = [&](Place one) {
     if (place)
-      place->ignored += (place->ignored.empty() ? "'" : ", '") + what + "'";
+      place->ignored += (place->ignored.empty() ? "'" : ", '") + one.used + "'";
     else
       place = std::move(one);
   };
   for (const char* ending : {".popef", ".onnx"})
     if (fs::is_regular_file(folder / (name + ending), failed))
-      found({folder.string(), name + ending, ""}, name + ending);
-  if (fs::is_directory(folder / name / "1", failed))
-    found({(folder / name / "1").string(), "", ""}, name + "/1");
+      found({folder.string(), name + ending, "1", name + ending, ""});
+  for (const std::string& version : versions_of(folder / name))
+    found({(folder / name / version).string(), "", version, name + "/" + version, ""});
   if (place) return *place;
   std::string found_there;
   for (const char* ending : {".popef", ".onnx"}) {
@@ -147,20 +177,20 @@ std::vector<std::string> ModelRepository::names() const {
   for (const fs::path& path : entries_of(options_.folder, failed)) {
     // Other files, such as a README.md, are no models.
     std::error_code other;
-    const bool file = (path.extension() == ".popef" || path.extension() == ".onnx") &&
-                      !fs::is_directory(path, other);
+    const bool folder = fs::is_directory(path, other);
+    const bool file = is_model_ending(path.extension()) && !folder;
     const std::string name = file ? path.stem().string() : path.filename().string();
     if (!valid_name(name)) continue;
-    if (file || fs::is_directory(path / "1", other))
+    if (file || (folder && !versions_of(path).empty()))
       found.insert(name);
-    else if (const std::string why = skip_reason(path);
-             options_.log && !why.empty() && fs::is_directory(path, other))
+    else if (const std::string why = folder ? skip_reason(path) : other_case(path);
+             options_.log && !why.empty())
       options_.log("'" + path.string() + "' is no model: " + why);
   }
   if (failed)
     throw Error(POPRT_NOT_FOUND, "'" + options_.folder + "': " + failed.message() +
                                      "; expected a folder with NAME.popef, NAME.onnx or "
-                                     "NAME/1/executable.popef");
+                                     "NAME/VERSION/executable.popef");
   return {found.begin(), found.end()};
 }
 
@@ -190,7 +220,7 @@ void ModelRepository::load_all() {
   if (all.empty())
     throw Error(POPRT_NOT_FOUND, "'" + options_.folder +
                                      "' has no model; expected NAME.popef, NAME.onnx or "
-                                     "NAME/1/executable.popef");
+                                     "NAME/VERSION/executable.popef");
   {
     const std::lock_guard lock(mutex_);
     for (const std::string& name : all) entries_[name].wanted = true;
@@ -251,7 +281,7 @@ bool ModelRepository::load(const std::string& name, bool only_if_wanted) {
   const std::lock_guard loading(load_mutex_);
   const Place place = place_of(name);
   if (!place.ignored.empty())
-    log(name, "'" + place.file + "' is used, without " + place.ignored + " of the same name");
+    log(name, "'" + place.used + "' is used, without " + place.ignored + " of the same name");
   std::shared_ptr<Counters> counters;
   uint64_t unloads = 0;
   {
@@ -260,6 +290,7 @@ bool ModelRepository::load(const std::string& name, bool only_if_wanted) {
     if (only_if_wanted && !entry.wanted) return false;
     entry.wanted = true;
     entry.reason.clear();
+    if (!entry.is_ready()) entry.version = place.version;
     counters = entry.counters;
     unloads = entry.unloads;
     notify();
@@ -304,9 +335,9 @@ bool ModelRepository::load(const std::string& name, bool only_if_wanted) {
     options.max_shape_memory =
         options_.max_shape_mib ? static_cast<int64_t>(options_.max_shape_mib << 20) : -1;
     const auto warm_up = options_.warm_up.find(name);
-    replace(name, stamp, unloads,
+    replace(name, place, stamp, unloads,
             std::make_shared<const LoadedModel>(
-                name, std::move(model), options, counters,
+                name, place.version, std::move(model), options, counters,
                 warm_up == options_.warm_up.end() ? std::vector<std::string>() : warm_up->second),
             nullptr);
     return true;
@@ -346,15 +377,15 @@ void ModelRepository::load_generator(const std::string& name, const Place& place
     const std::lock_guard lock(mutex_);
     loaded.counters = entries_[name].generator_counters;
   }
-  replace(name, stamp, unloads, nullptr,
+  replace(name, place, stamp, unloads, nullptr,
           std::make_shared<const LoadedGenerator>(std::move(loaded)));
 }
 
 // Swaps the loaded objects with the parameters. Throws Error (unavailable) if unload() was called
 // after load() had read `unloads`, because the later call takes precedence. The parameters are
 // destroyed after the mutex is released, because the destructor of a model waits for its requests.
-void ModelRepository::replace(const std::string& name, const std::string& stamp, uint64_t unloads,
-                              std::shared_ptr<const LoadedModel> model,
+void ModelRepository::replace(const std::string& name, const Place& place, const std::string& stamp,
+                              uint64_t unloads, std::shared_ptr<const LoadedModel> model,
                               std::shared_ptr<const LoadedGenerator> generator) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[name];
@@ -363,6 +394,7 @@ void ModelRepository::replace(const std::string& name, const std::string& stamp,
   entry.model.swap(model);
   entry.generator.swap(generator);
   entry.reason.clear();
+  entry.version = place.version;
   entry.stamp = stamp;
   entry.failed_stamp.clear();
   entry.logged.clear();
@@ -420,12 +452,11 @@ void ModelRepository::reload_changed(bool failed_again) {
 const ModelRepository::Entry& ModelRepository::entry_of(const std::string& name,
                                                         const std::string& version) const {
   const auto entry = entries_.find(name);
-  if (entry == entries_.end() || (!version.empty() && version != "1"))
-    throw Error(POPRT_NOT_FOUND,
-                "there is no model " + in_quotes(name) +
-                    (version.empty() || version == "1"
-                         ? ""
-                         : " of version " + in_quotes(version) + "; expected 1 or none"));
+  if (entry == entries_.end()) throw Error(POPRT_NOT_FOUND, "there is no model " + in_quotes(name));
+  if (!version.empty() && version != entry->second.version)
+    throw Error(POPRT_NOT_FOUND, "there is no model " + in_quotes(name) + " of version " +
+                                     in_quotes(version) + "; expected " + entry->second.version +
+                                     " or none");
   if (!entry->second.is_ready())
     throw Error(POPRT_UNAVAILABLE,
                 "model '" + name + "' is not ready: " +
@@ -461,12 +492,13 @@ std::vector<ModelStatus> ModelRepository::index() const {
   std::vector<ModelStatus> all;
   for (const auto& [name, entry] : entries_)
     if (!entry.is_ready())
-      all.push_back({name, entry.reason.empty() ? "LOADING" : "UNAVAILABLE", entry.reason});
-    else if (!entry.reason.empty())
-      all.push_back({name, "READY", "it was not loaded again: " + entry.reason});
-    else
       all.push_back(
-          {name, "READY", entry.model ? entry.model->model.note() : entry.generator->note});
+          {name, entry.version, entry.reason.empty() ? "LOADING" : "UNAVAILABLE", entry.reason});
+    else if (!entry.reason.empty())
+      all.push_back({name, entry.version, "READY", "it was not loaded again: " + entry.reason});
+    else
+      all.push_back({name, entry.version, "READY",
+                     entry.model ? entry.model->model.note() : entry.generator->note});
   return all;
 }
 

@@ -1,4 +1,4 @@
-// A folder with models: NAME.popef and NAME.onnx, or NAME/1/ with files as for Triton.
+// A folder with models: NAME.popef and NAME.onnx, or NAME/VERSION/ with files as for Triton.
 #pragma once
 
 #include <filesystem>
@@ -35,7 +35,7 @@ struct RepositoryOptions {
 };
 
 struct ModelStatus {
-  std::string name;
+  std::string name, version;
   std::string state;  // "READY", "UNAVAILABLE" or "LOADING"
   // Why it is not available. Of a model that is ready: why its changed files could not be loaded,
   // or its note.
@@ -96,6 +96,7 @@ class ModelRepository {
 
  private:
   struct Entry {
+    std::string version = "1";  // of the model that is ready, or else of the last load
     std::shared_ptr<const LoadedModel> model;
     std::shared_ptr<const LoadedGenerator> generator;  // instead of a model
     std::shared_ptr<Counters> counters = std::make_shared<Counters>();
@@ -109,9 +110,10 @@ class ModelRepository {
     bool wanted = false;                // whether ready() requires it
     uint64_t unloads = 0;               // calls of unload()
   };
-  // A file of the repository, or the folder NAME/1 if `file` is empty.
+  // A file of the repository, or the folder NAME/VERSION if `file` is empty.
   struct Place {
-    std::string folder, file;
+    std::string folder, file, version;
+    std::string used;     // its path in the repository
     std::string ignored;  // other sources with the name of the model, in quotes, or ""
   };
   Place place_of(const std::string& name) const;
@@ -127,8 +129,8 @@ class ModelRepository {
   bool load(const std::string& name, bool only_if_wanted);
   void load_generator(const std::string& name, const Place& place, const std::string& path,
                       const std::string& stamp, uint64_t unloads);
-  void replace(const std::string& name, const std::string& stamp, uint64_t unloads,
-               std::shared_ptr<const LoadedModel> model,
+  void replace(const std::string& name, const Place& place, const std::string& stamp,
+               uint64_t unloads, std::shared_ptr<const LoadedModel> model,
                std::shared_ptr<const LoadedGenerator> generator);
   // These three are called under mutex_.
   const Entry& entry_of(const std::string& name, const std::string& version) const;

@@ -235,6 +235,27 @@ class Repository(ServeTest):
         with serving(folder) as (_, _, process):
             self.assertIn("poprt_serve: model 'm': 'm.popef' is used, without 'm.onnx', 'm/1' of the same name\n", process.started)
 
+    def test_the_highest_version_is_served(self):
+        folder = os.path.join(self.folder, "versions")
+        good = os.path.join(self.repository, "digits.popef")
+        for path in ("m/2", "m/10", "m/010", "only/3"):
+            os.makedirs(os.path.join(folder, path))
+            shutil.copy(os.path.join(self.repository, "half.popef") if path == "m/2" else good, os.path.join(folder, path, "model.popef"))
+        with serving(folder) as (port, _, process):
+            self.assertIn("poprt_serve: model 'm': 'm/10' is used, without 'm/2' of the same name\n", process.started)
+            self.assertEqual({m["name"]: m["version"] for m in call(port, "/v2/repository/index", {})[1]}, {"m": "10", "only": "3"})
+            self.assertEqual(call(port, "/v2/models/only")[1]["versions"], ["3"])
+            self.assertEqual(call(port, "/v2/models/m/versions/10/infer", image_request(1))[1]["model_version"], "10")
+            self.assertEqual(call(port, "/v2/models/m/versions/2"), (404, {"error": "there is no model 'm' of version '2'; expected 10 or none"}))
+            os.makedirs(os.path.join(folder, "m", "11"))
+            shutil.copy(os.path.join(self.repository, "half.popef"), os.path.join(folder, "m", "11", "model.popef"))
+            process.send_signal(signal.SIGHUP)
+            end = time.monotonic() + 30
+            while call(port, "/v2/models/m")[1]["versions"] != ["11"]:
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.05)
+            self.assertEqual(call(port, "/v2/models/m")[1]["inputs"][0]["name"], "x")
+
     def test_a_model_that_cannot_be_found_has_a_reason(self):
         folder = os.path.join(self.folder, "dangling")
         os.makedirs(folder)
@@ -508,7 +529,7 @@ class Repository(ServeTest):
 
     def test_folders_that_are_no_models_are_reported(self):
         folder = os.path.join(self.folder, "skipped")
-        for path in ("flat/executable.popef", "second/2/executable.popef", "good.popef"):
+        for path in ("flat/executable.popef", "zero/01/executable.popef", "good.popef", "UPPER.POPEF", "folder.onnx/none"):
             os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
             shutil.copy(os.path.join(self.repository, "digits.popef"), os.path.join(folder, path))
         os.makedirs(os.path.join(folder, "notes"))  # and files that are no models have no line
@@ -519,7 +540,9 @@ class Repository(ServeTest):
             lines = {line.split("'")[1]: line for line in process.started if "is no model" in line}
             reason = f"it has 'executable.popef' and no folder '1'; expected the files of the model in '{folder}/flat/1'\n"
             self.assertEqual(lines.pop(folder + "/flat"), f"poprt_serve: '{folder}/flat' is no model: {reason}")
-            self.assertIn("it has '2' and no folder '1'", lines.pop(folder + "/second"))
+            self.assertIn("it has '01' and no folder '1'", lines.pop(folder + "/zero"))
+            self.assertIn("is no model: expected the ending '.popef', found '.POPEF'", lines.pop(folder + "/UPPER.POPEF"))
+            self.assertIn("is no model: it is a folder; expected a file", lines.pop(folder + "/folder.onnx"))
             if os.getuid():
                 self.assertIn("Permission denied", lines.pop(folder + "/closed"))
             self.assertEqual(lines, {})
