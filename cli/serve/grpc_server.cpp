@@ -416,10 +416,12 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
   };
   const Status submitted = attempt([&] {
     authorize(context);
-    const RequestParameters parameters = parameters_of(*request);
+    const auto model = shared_.repository.find(request->model_name(), request->model_version());
     const auto converted = std::make_shared<std::vector<std::string>>();
-    const auto inputs =
-        std::make_shared<const std::vector<InputTensor>>(inputs_of(*request, *converted));
+    auto [parameters, given] = count_failure(*model->counters, [&] {
+      return std::pair(parameters_of(*request), inputs_of(*request, *converted));
+    });
+    const auto inputs = std::make_shared<const std::vector<InputTensor>>(std::move(given));
     std::vector<std::string> wanted;
     for (const auto& output : request->outputs()) wanted.push_back(output.name());
     auto done = [response, request, finish, converted, inputs](Result result) {
@@ -438,9 +440,8 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
         }
       }));
     };
-    shared_.inference.submit(
-        shared_.repository.find(request->model_name(), request->model_version()), *inputs, wanted,
-        std::move(done), limit_ns(*context, parameters.timeout_ns), reactor->cancellation());
+    shared_.inference.submit(model, *inputs, wanted, std::move(done),
+                             limit_ns(*context, parameters.timeout_ns), reactor->cancellation());
   });
   if (!submitted.ok()) finish(submitted);
   return reactor;

@@ -674,7 +674,7 @@ void HttpServer::State::submit_now(MHD_Connection* connection, Exchange& exchang
     }
   };
   try {
-    parse_request(exchange.request, json_size);
+    count_failure(*model->counters, [&] { parse_request(exchange.request, json_size); });
     auto cancellation = std::make_shared<Cancellation>();
     clients.cancel_if_closed(socket_of(connection), cancellation);
     shared.inference.submit(model, exchange.request.inputs, exchange.request.wanted, done,

@@ -116,6 +116,34 @@ struct Inference::Job {
   std::atomic<int> ended{0};  // how many of submission and callback have finished
 };
 
+// Finds the tensors of a request in the model, and the runner for its shapes. Throws Error
+// (invalid_argument).
+void Inference::bind_tensors(Job& job, const LoadedModel& model,
+                             const std::vector<InputTensor>& inputs,
+                             const std::vector<std::string>& wanted) {
+  for (const InputTensor& input : inputs) {
+    const serving::TensorSpec& spec = find_spec(model.model.inputs(), input.name, "input");
+    for (const poprt_tensor& other : job.inputs)
+      if (spec.anchor == other.name)
+        throw Error(POPRT_INVALID_ARGUMENT, "input " + in_quotes(input.name) + " is given twice");
+    job.inputs.push_back(bind(input, spec));
+  }
+  // The message of the runner would be about the sizes that the request leaves unknown.
+  if (is_open(model.model))
+    for (const serving::TensorSpec& spec : model.model.inputs())
+      if (std::ranges::none_of(job.inputs, [&](const auto& t) { return spec.anchor == t.name; }))
+        throw Error(POPRT_INVALID_ARGUMENT, "input '" + spec.name + "' is missing");
+  for (const std::string& name : wanted) {
+    const serving::TensorSpec* const spec = &find_spec(model.model.outputs(), name, "output");
+    if (std::ranges::find(job.wanted, spec) != job.wanted.end())
+      throw Error(POPRT_INVALID_ARGUMENT, "output " + in_quotes(name) + " is requested twice");
+    job.wanted.push_back(spec);
+  }
+  const bool has_rows = model.model.batch_rows() > 0 || model.model.shared_rows() > 0;
+  if (has_rows && !inputs.empty() && !inputs[0].shape.empty()) job.rows = inputs[0].shape[0];
+  job.runner = runner_for(model, inputs, job.inputs);
+}
+
 void Inference::submit(std::shared_ptr<const LoadedModel> model,
                        const std::vector<InputTensor>& inputs,
                        const std::vector<std::string>& wanted, Done done, int64_t timeout_ns,
@@ -128,27 +156,7 @@ void Inference::submit(std::shared_ptr<const LoadedModel> model,
   job->limit_ns = limits_.request_ns;
   if (timeout_ns > 0 && (job->limit_ns == 0 || timeout_ns < job->limit_ns))
     job->limit_ns = timeout_ns;
-  for (const InputTensor& input : inputs) {
-    const serving::TensorSpec& spec = find_spec(model->model.inputs(), input.name, "input");
-    for (const poprt_tensor& other : job->inputs)
-      if (spec.anchor == other.name)
-        throw Error(POPRT_INVALID_ARGUMENT, "input " + in_quotes(input.name) + " is given twice");
-    job->inputs.push_back(bind(input, spec));
-  }
-  // The message of the runner would be about the sizes that the request leaves unknown.
-  if (is_open(model->model))
-    for (const serving::TensorSpec& spec : model->model.inputs())
-      if (std::ranges::none_of(job->inputs, [&](const auto& t) { return spec.anchor == t.name; }))
-        throw Error(POPRT_INVALID_ARGUMENT, "input '" + spec.name + "' is missing");
-  for (const std::string& name : wanted) {
-    const serving::TensorSpec* const spec = &find_spec(model->model.outputs(), name, "output");
-    if (std::ranges::find(job->wanted, spec) != job->wanted.end())
-      throw Error(POPRT_INVALID_ARGUMENT, "output " + in_quotes(name) + " is requested twice");
-    job->wanted.push_back(spec);
-  }
-  const bool has_rows = model->model.batch_rows() > 0 || model->model.shared_rows() > 0;
-  if (has_rows && !inputs.empty() && !inputs[0].shape.empty()) job->rows = inputs[0].shape[0];
-  job->runner = runner_for(*model, inputs, job->inputs);
+  count_failure(counters, [&] { bind_tensors(*job, *model, inputs, wanted); });
   admission_.enter(1, counters.rejected);
   const bool known_outputs = job->runner != model->runner.get() || !model->first;
   job->model = model;

@@ -27,6 +27,17 @@ struct Counters {
   std::atomic<uint64_t> succeeded{0}, failed{0}, rejected{0}, rows{0}, nanoseconds{0};
 };
 
+// Calls a function of a request to a model. If it throws, counts the request as failed.
+template <class Function>
+auto count_failure(Counters& counters, Function&& function) {
+  try {
+    return function();
+  } catch (const std::exception&) {
+    counters.failed++;
+    throw;
+  }
+}
+
 // The threads and the known shapes of a model that has output sizes which are unknown until the
 // shape of the request is compiled. The worker waits for the compilation of new shapes, so that
 // Inference::submit() does not, and the timer ends requests that wait too long for it.
@@ -109,6 +120,9 @@ class Inference {
  private:
   struct Job;
   struct WaitingJob;
+  static void bind_tensors(Job& job, const LoadedModel& model,
+                           const std::vector<InputTensor>& inputs,
+                           const std::vector<std::string>& wanted);
   static poprt_runner* runner_for(const LoadedModel& model, const std::vector<InputTensor>& inputs,
                                   const std::vector<poprt_tensor>& bound);
   static int64_t remaining_ns(const Job& job);

@@ -153,7 +153,7 @@ std::string format_metrics(const ModelRepository& repository, const Inference& i
   };
   family("requests_succeeded_total", "counter", "Requests that were answered.",
          [](M m) { return m.counters->succeeded.load(); });
-  family("requests_failed_total", "counter", "Requests that failed after they were accepted.",
+  family("requests_failed_total", "counter", "Requests that failed, also those that were invalid.",
          [](M m) { return m.counters->failed.load(); });
   family("requests_rejected_total", "counter", "Requests beyond the limit of waiting requests.",
          [](M m) { return m.counters->rejected.load(); });

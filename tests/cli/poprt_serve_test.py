@@ -213,6 +213,16 @@ class Http(ServeTest):
             self.assertEqual(text.count(f"# {kind} {name} "), 1)
             self.assertRegex(text, rf"(?m)^# HELP {name} .*\.\n# TYPE {name} (counter|gauge)\n{name}[ {{]")
 
+    def test_invalid_requests_are_counted_as_failed(self):
+        with serving(self.repository) as (port, _, _):
+            picture = image_request(1)
+            picture["inputs"][0]["name"] = "picture"
+            for request in (picture, image_request(1, [1, 2]), image_request(1, priority=1), image_request(1, outputs=[{"name": "none"}]), "{"):
+                self.assertEqual(call(port, "/v2/models/digits/infer", request)[0], 400)
+            text = curl(port, "/metrics")[2].decode()
+        self.assertIn('\npoprt_requests_failed_total{model="digits"} 5\n', text)
+        self.assertIn('\npoprt_requests_rejected_total{model="digits"} 0\n', text)
+
     def test_readiness_of_each_model_is_a_metric(self):
         folder = os.path.join(self.folder, "partly ready")
         os.makedirs(folder)
