@@ -4,8 +4,10 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/support/server_interceptor.h>
 
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <new>
 #include <type_traits>
@@ -175,6 +177,75 @@ void check_repository_parameters(const Parameters& parameters, const std::string
                                     : flag + " with a bool_param"));
 }
 
+// The size of a message of the given type.
+template <class Message>
+size_t size_of(const void* message) {
+  return static_cast<const Message*>(message)->ByteSizeLong();
+}
+
+// Writes the line of the access log for a call, also for one that gRPC ends before a method is
+// called, because its message is damaged or there is no such method.
+class LoggedCall final : public grpc::experimental::Interceptor {
+ public:
+  LoggedCall(AccessLog& log, std::string_view method) : log_(log), what_(method) {
+    if (method.starts_with(kService)) what_.erase(0, kService.size());
+  }
+
+  void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+    using Point = grpc::experimental::InterceptionHookPoints;
+    // A call is answered also if there is no memory for its line of the log.
+    try {
+      if (methods->QueryInterceptionHookPoint(Point::POST_RECV_MESSAGE))
+        receive(methods->GetRecvMessage());
+      if (methods->QueryInterceptionHookPoint(Point::PRE_SEND_MESSAGE))
+        sent_ += methods->GetSerializedSendMessage()->Length();
+      if (methods->QueryInterceptionHookPoint(Point::PRE_SEND_STATUS))
+        log_.write("grpc", what_, methods->GetSendStatus().error_code(), received_, sent_, begin_);
+    } catch (const std::exception&) {
+    }
+    methods->Proceed();
+  }
+
+ private:
+  static constexpr std::string_view kService = "/inference.GRPCInferenceService/";
+
+  void receive(const void* message) {
+    using namespace inference;
+    static const std::map<std::string, size_t (*)(const void*), std::less<>> sizes = {
+        {"ServerLive", size_of<ServerLiveRequest>},
+        {"ServerReady", size_of<ServerReadyRequest>},
+        {"ModelReady", size_of<ModelReadyRequest>},
+        {"ServerMetadata", size_of<ServerMetadataRequest>},
+        {"ModelMetadata", size_of<ModelMetadataRequest>},
+        {"RepositoryIndex", size_of<RepositoryIndexRequest>},
+        {"RepositoryModelLoad", size_of<RepositoryModelLoadRequest>},
+        {"RepositoryModelUnload", size_of<RepositoryModelUnloadRequest>},
+        {"ModelInfer", size_of<ModelInferRequest>}};
+    const auto size = sizes.find(what_);
+    if (!message || size == sizes.end()) return;
+    received_ = size->second(message);
+    if (what_ == "ModelInfer")
+      what_ += " " + static_cast<const ModelInferRequest*>(message)->model_name();
+  }
+
+  AccessLog& log_;
+  std::string what_;  // the method, and the model of an inference
+  size_t received_ = 0, sent_ = 0;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+class LoggedCalls final : public grpc::experimental::ServerInterceptorFactoryInterface {
+ public:
+  explicit LoggedCalls(AccessLog& log) : log_(log) {}
+  grpc::experimental::Interceptor* CreateServerInterceptor(
+      grpc::experimental::ServerRpcInfo* call) override {
+    return new LoggedCall(log_, call->method());
+  }
+
+ private:
+  AccessLog& log_;
+};
+
 class Service final : public inference::GRPCInferenceService::CallbackService {
  public:
   Service(const Shared& shared, const ServerOptions& options)
@@ -199,7 +270,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
   ServerUnaryReactor* ModelReady(CallbackServerContext* context,
                                  const inference::ModelReadyRequest* request,
                                  inference::ModelReadyResponse* response) override {
-    return answer(context, "ModelReady", [&] {
+    return answer(context, [&] {
       try {
         shared_.repository.check_ready(request->name(), request->version());
         response->set_ready(true);
@@ -211,7 +282,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
   ServerUnaryReactor* ServerMetadata(CallbackServerContext* context,
                                      const inference::ServerMetadataRequest*,
                                      inference::ServerMetadataResponse* response) override {
-    return answer(context, "ServerMetadata", [&] {
+    return answer(context, [&] {
       response->set_name("poprt_serve");
       response->set_version(poprt_version_string());
       response->add_extensions("model_repository");
@@ -220,7 +291,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
   ServerUnaryReactor* ModelMetadata(CallbackServerContext* context,
                                     const inference::ModelMetadataRequest* request,
                                     inference::ModelMetadataResponse* response) override {
-    return answer(context, "ModelMetadata", [&] {
+    return answer(context, [&] {
       const auto loaded = shared_.repository.find(request->name(), request->version());
       response->set_name(loaded->name);
       response->add_versions(loaded->version);
@@ -234,7 +305,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
   ServerUnaryReactor* RepositoryIndex(CallbackServerContext* context,
                                       const inference::RepositoryIndexRequest* request,
                                       inference::RepositoryIndexResponse* response) override {
-    return answer(context, "RepositoryIndex", [&] {
+    return answer(context, [&] {
       check_repository(request->repository_name());
       for (const ModelStatus& status : shared_.repository.index()) {
         if (request->ready() && status.state != "READY") continue;
@@ -249,7 +320,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
   ServerUnaryReactor* RepositoryModelLoad(CallbackServerContext* context,
                                           const inference::RepositoryModelLoadRequest* request,
                                           inference::RepositoryModelLoadResponse*) override {
-    return run_on_worker(context, "RepositoryModelLoad", [this, request] {
+    return run_on_worker(context, [this, request] {
       require_model_control();
       check_repository(request->repository_name());
       check_repository_parameters(request->parameters(), "");
@@ -259,7 +330,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
   ServerUnaryReactor* RepositoryModelUnload(CallbackServerContext* context,
                                             const inference::RepositoryModelUnloadRequest* request,
                                             inference::RepositoryModelUnloadResponse*) override {
-    return run_on_worker(context, "RepositoryModelUnload", [this, request] {
+    return run_on_worker(context, [this, request] {
       require_model_control();
       check_repository(request->repository_name());
       check_repository_parameters(request->parameters(), "unload_dependents");
@@ -274,44 +345,28 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
   // Checks the authorization, calls a function that fills the response, and ends the call. An error
   // becomes the status of the call.
   template <class Function>
-  ServerUnaryReactor* answer(CallbackServerContext* context, const char* method,
-                             Function&& function) {
-    const auto begin = std::chrono::steady_clock::now();
+  ServerUnaryReactor* answer(CallbackServerContext* context, Function&& function) {
     auto* reactor = context->DefaultReactor();
-    const Status status = attempt([&] {
+    reactor->Finish(attempt([&] {
       authorize(context);
       function();
-    });
-    write_log(method, "", status, 0, 0, begin);
-    reactor->Finish(status);
+    }));
     return reactor;
   }
-  // A request is answered also if there is no memory for its line of the log.
-  void write_log(const char* method, const std::string& model, const Status& status,
-                 size_t received, size_t sent, std::chrono::steady_clock::time_point begin) const {
-    attempt([&] {
-      const std::string what = model.empty() ? method : std::string(method) + " " + model;
-      shared_.log.write("grpc", what, status.error_code(), received, sent, begin);
-    });
-  }
   // Calls a function on the worker's thread, and answers when it has returned.
-  ServerUnaryReactor* run_on_worker(CallbackServerContext* context, const char* method,
+  ServerUnaryReactor* run_on_worker(CallbackServerContext* context,
                                     std::function<void()> function) {
-    const auto begin = std::chrono::steady_clock::now();
     auto* reactor = context->DefaultReactor();
     const Status refused = attempt([&] {
       authorize(context);
       shared_.inference.admission().check_open();
     });
-    const auto finish = [this, reactor, method, begin](const Status& status) {
-      write_log(method, "", status, 0, 0, begin);
-      reactor->Finish(status);
-    };
     const Status added = refused.ok() ? attempt([&] {
-      shared_.worker.add([finish, function = std::move(function)] { finish(attempt(function)); });
+      shared_.worker.add(
+          [reactor, function = std::move(function)] { reactor->Finish(attempt(function)); });
     })
                                       : refused;
-    if (!added.ok()) finish(added);
+    if (!added.ok()) reactor->Finish(added);
     return reactor;
   }
   template <class Function>
@@ -406,14 +461,7 @@ int64_t limit_ns(const CallbackServerContext& context, int64_t timeout_ns) {
 ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
                                         const inference::ModelInferRequest* request,
                                         inference::ModelInferResponse* response) {
-  const auto begin = std::chrono::steady_clock::now();
   auto* reactor = new InferReactor;  // deletes itself
-  const auto finish = [this, reactor, request, response, begin](const Status& status) {
-    if (shared_.log.is_enabled())
-      write_log("ModelInfer", request->model_name(), status, request->ByteSizeLong(),
-                status.ok() ? response->ByteSizeLong() : 0, begin);
-    reactor->Finish(status);
-  };
   const Status submitted = attempt([&] {
     authorize(context);
     const auto model = shared_.repository.find(request->model_name(), request->model_version());
@@ -424,9 +472,9 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
     const auto inputs = std::make_shared<const std::vector<InputTensor>>(std::move(given));
     std::vector<std::string> wanted;
     for (const auto& output : request->outputs()) wanted.push_back(output.name());
-    auto done = [response, request, finish, converted, inputs](Result result) {
+    auto done = [response, request, reactor, converted, inputs](Result result) {
       // The runner's thread has no handler for exceptions.
-      finish(attempt([&] {
+      reactor->Finish(attempt([&] {
         if (result.error) throw *result.error;
         response->set_model_name(result.model->name);
         response->set_model_version(result.model->version);
@@ -443,7 +491,7 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
     shared_.inference.submit(model, *inputs, wanted, std::move(done),
                              limit_ns(*context, parameters.timeout_ns), reactor->cancellation());
   });
-  if (!submitted.ok()) finish(submitted);
+  if (!submitted.ok()) reactor->Finish(submitted);
   return reactor;
 }
 
@@ -513,6 +561,11 @@ GrpcServer::GrpcServer(const Shared& shared, const ServerOptions& options)
   builder.AddListeningPort(address_and_port(options.address, options.port), credentials, &port_);
   builder.RegisterService(&state_->service);
   builder.RegisterCallbackGenericService(&state_->others);
+  if (shared.log.is_enabled()) {
+    std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> logged;
+    logged.push_back(std::make_unique<LoggedCalls>(shared.log));
+    builder.experimental().SetInterceptorCreators(std::move(logged));
+  }
   builder.SetMaxReceiveMessageSize(static_cast<int>(
       std::min<size_t>(options.limits.request_bytes, std::numeric_limits<int>::max())));
   builder.SetMaxSendMessageSize(-1);

@@ -1,6 +1,7 @@
 """poprt_serve: the Open Inference Protocol over gRPC."""
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import struct
@@ -122,7 +123,7 @@ class Grpc(ServeTest):
                                         self.pb.ModelInferResponse.FromString)
             self.assertEqual(infer(self.infer(1), timeout=60).outputs[0].name, "scores")
 
-    def test_the_access_log_has_the_calls_and_the_sizes_of_inferences(self):
+    def test_the_access_log_has_the_calls_and_their_sizes(self):
         log = os.path.join(self.folder, "grpc_log")
         with serving(self.repository, "--access_log", log) as (_, port, _), grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
             infer = channel.unary_unary("/inference.GRPCInferenceService/ModelInfer", self.pb.ModelInferRequest.SerializeToString,
@@ -131,17 +132,26 @@ class Grpc(ServeTest):
                                            self.pb.ModelMetadataRequest.SerializeToString, self.pb.ModelMetadataResponse.FromString)
             request = self.infer(3)
             answer = infer(request, timeout=60)
-            metadata(self.pb.ModelMetadataRequest(name="digits"), timeout=60)
+            named = self.pb.ModelMetadataRequest(name="digits")
+            described = metadata(named, timeout=60)
             request.inputs[0].name = "picture"
             with self.assertRaises(grpc.RpcError):
                 infer(request, timeout=60)
+            service = "/inference.GRPCInferenceService/"
+            for method, body in ((service + "ModelConfig", b""), (service + "ModelInfer", b"\xff"), (service + "ServerLive", b""), ("/grpc.health.v1.Health/Check", b"")):
+                with contextlib.suppress(grpc.RpcError):
+                    channel.unary_unary(method)(body, timeout=60)
         with open(log, encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
         request.inputs[0].name = "image"
         self.assertEqual([(line["protocol"], line["request"], line["status"], line["bytes_in"], line["bytes_out"]) for line in lines],
                          [("grpc", "ModelInfer digits", 0, request.ByteSize(), answer.ByteSize()),
-                          ("grpc", "ModelMetadata", 0, 0, 0),
-                          ("grpc", "ModelInfer digits", grpc.StatusCode.INVALID_ARGUMENT.value[0], request.ByteSize() + 2, 0)])
+                          ("grpc", "ModelMetadata", 0, named.ByteSize(), described.ByteSize()),
+                          ("grpc", "ModelInfer digits", grpc.StatusCode.INVALID_ARGUMENT.value[0], request.ByteSize() + 2, 0),
+                          ("grpc", "ModelConfig", grpc.StatusCode.UNIMPLEMENTED.value[0], 0, 0),
+                          ("grpc", "ModelInfer", grpc.StatusCode.UNIMPLEMENTED.value[0], 0, 0),
+                          ("grpc", "ServerLive", 0, 0, 2),
+                          ("grpc", "/grpc.health.v1.Health/Check", 0, 0, 2)])
 
     def test_load_and_unload(self):
         unload = self.pb.RepositoryModelUnloadRequest(model_name="half")
