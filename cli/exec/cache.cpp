@@ -113,10 +113,13 @@ int run(const CacheSettings& s) {
     const auto pruned = cache.prune(limits);
     if (s.json) {
       print_json({{"removed_files", pruned.files}, {"removed_bytes", pruned.bytes}});
-      return 0;
+    } else {
+      fmt::print("removed {}, {} bytes\n", files_text(pruned.files), pruned.bytes);
+      print_working_folder(path);
     }
-    fmt::print("removed {}, {} bytes\n", files_text(pruned.files), pruned.bytes);
-    print_working_folder(path);
+    if (pruned.failed > 0)
+      throw Failure(fmt::format("cannot remove {}, for example {}", files_text(pruned.failed),
+                                pruned.reason));
     return 0;
   }
   uint64_t bytes = 0;

@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 import unittest
 from unittest import mock
@@ -136,6 +137,23 @@ class Cache(CommandTest):
                          "removed 0 files, 0 bytes\n")
         self.succeeds("--path", self.cache, "--prune")
         self.assertEqual(self.files(), [])
+
+    def test_files_that_cannot_be_removed_are_an_error(self):
+        self.compile(model("relu"))
+        self.compile(DIGITS, "--input_shape", "image=1,1,8,8")
+        os.chmod(self.cache, 0o555)
+        self.addCleanup(os.chmod, self.cache, 0o700)
+        for words, out in ((), "removed 0 files, 0 bytes\n"), (["--json"], None):
+            pruned = subprocess.run(self.arguments(["--path", self.cache, "--prune", *words]), text=True, capture_output=True, check=False,
+                                    user=65534 if os.getuid() == 0 else None)
+            self.assertEqual(pruned.returncode, 1, pruned.stderr)
+            self.assertIn(f"poprt_exec cache: cannot remove 2 files, for example '{self.cache}/", pruned.stderr)
+            self.assertTrue(pruned.stderr.endswith(".popef': Permission denied\n"), pruned.stderr)
+            if out is None:
+                self.assertEqual(json.loads(pruned.stdout), {"removed_files": 0, "removed_bytes": 0})
+            else:
+                self.assertEqual(pruned.stdout, out)
+        self.assertEqual(len(self.files()), 2)
 
     def test_wrong_usage(self):
         self.misused(["--path", "x", "--max_bytes", "1"], "--prune")

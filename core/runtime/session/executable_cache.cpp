@@ -295,7 +295,11 @@ ExecutableCache::Pruned ExecutableCache::prune(const Limits& limits) const {
     const bool large = limits.max_bytes && left > *limits.max_bytes;
     if (!all && !old && !large) continue;
     const bool removed = fs::remove(e.path, error);
-    if (error) continue;  // it still exists, so its bytes count
+    if (error) {  // it still exists, so its bytes count
+      if (pruned.failed++ == 0)
+        pruned.reason = fmt::format("'{}': {}", e.path.string(), error.message());
+      continue;
+    }
     left -= e.bytes;
     if (!removed) continue;  // another process has removed it
     pruned.files++;

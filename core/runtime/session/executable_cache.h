@@ -75,6 +75,8 @@ class ExecutableCache {
   };
   struct Pruned {
     uint64_t files = 0, bytes = 0;
+    uint64_t failed = 0;  // files that could not be removed
+    std::string reason;   // of the first of them, with its path
   };
   // Removes entries that are too old, then the least recently used ones until the rest is small
   // enough, and the temporary files of writers that have died. Without limits, removes every entry.
