@@ -121,10 +121,12 @@ final class NativeLibrary {
    * the message is only "failed to map" if the file system is noexec.
    */
   private static UnsatisfiedLinkError explained(UnsatisfiedLinkError e, Path folder) {
-    boolean twice = String.valueOf(e.getMessage()).contains("another classloader");
+    String message = String.valueOf(e.getMessage());
+    if (message.contains("GLIBC")) return e; // the C library is too old, wherever the libraries are
+    boolean twice = message.contains("another classloader");
     UnsatisfiedLinkError better =
         new UnsatisfiedLinkError(
-            e.getMessage()
+            message
                 + (twice
                     ? " (two applications share the libraries if poprt's jar is on the class path of their server instead of in each"
                         + " application; after a redeployment, the garbage collector must have removed the old application)"
@@ -147,7 +149,7 @@ final class NativeLibrary {
 
   /**
    * Returns the property, the user's cache, or, for users without a home, a folder for this
-   * process.
+   * process. The home of a user without an entry in passwd is "?".
    */
   private static Path cache() throws IOException {
     String named = System.getProperty(CACHE);
@@ -158,8 +160,10 @@ final class NativeLibrary {
             ? Path.of(base, "poprt")
             : Path.of(System.getProperty("user.home"), ".cache", "poprt");
     try {
-      Files.createDirectories(folder, permissions("rwx------"));
-      if (Files.isWritable(folder)) return folder.toRealPath();
+      if (folder.isAbsolute()) {
+        Files.createDirectories(folder, permissions("rwx------"));
+        if (Files.isWritable(folder)) return folder.toRealPath();
+      }
     } catch (IOException e) {
       // The home is read-only or does not exist.
     }
