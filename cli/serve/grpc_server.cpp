@@ -573,6 +573,11 @@ GrpcServer::GrpcServer(const Shared& shared, const ServerOptions& options)
                              static_cast<int>(options.limits.header_bytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 256);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // gRPC 1.51 has no limit of connections, so those without calls, or without a client of
+  // gRPC, must not stay.
+  for (const char* argument :
+       {GRPC_ARG_MAX_CONNECTION_IDLE_MS, GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS})
+    builder.AddChannelArgument(argument, options.limits.idle_seconds * 1000);
   // Clients and service meshes send pings of keepalive while they wait for an answer. By default
   // gRPC closes a connection with more than one ping in five minutes.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);

@@ -788,7 +788,7 @@ HttpServer::HttpServer(const Shared& shared, const ServerOptions& options)
       // For all threads together. on_accept() has the limit, which one thread must not reach.
       {MHD_OPTION_CONNECTION_LIMIT,
        (static_cast<intptr_t>(options.limits.connections) + 1) * options.threads, nullptr},
-      {MHD_OPTION_CONNECTION_TIMEOUT, 120, nullptr},
+      {MHD_OPTION_CONNECTION_TIMEOUT, options.limits.idle_seconds, nullptr},
       {MHD_OPTION_CONNECTION_MEMORY_LIMIT, static_cast<intptr_t>(options.limits.header_bytes),
        nullptr},
       {MHD_OPTION_THREAD_POOL_SIZE, options.threads, nullptr}};

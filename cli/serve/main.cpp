@@ -169,6 +169,10 @@ void add_limits(Command& app, Settings& s) {
   app.add_option("--max_connections", s.max_connections, "Connections of HTTP")
       ->check(between<int64_t>(1, 1 << 20))
       ->capture_default_str();
+  app.add_option("--idle_seconds", s.server.limits.idle_seconds,
+                 "After which a connection without a request is closed")
+      ->check(between(1, 86400))
+      ->capture_default_str();
   app.add_option("--max_request_mib", s.max_request_mib,
                  "Size of a request; a larger one fails with 413")
       ->check(between<uint64_t>(1, 2047))

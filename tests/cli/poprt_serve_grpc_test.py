@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import socket
 import struct
 import unittest
 
@@ -152,6 +153,17 @@ class Grpc(ServeTest):
                           ("grpc", "ModelInfer", grpc.StatusCode.UNIMPLEMENTED.value[0], 0, 0),
                           ("grpc", "ServerLive", 0, 0, 2),
                           ("grpc", "/grpc.health.v1.Health/Check", 0, 0, 2)])
+
+    def test_idle_connections_are_closed(self):
+        with serving(self.repository, "--idle_seconds", "1") as (_, port, _), grpc.insecure_channel(f"127.0.0.1:{port}") as channel, \
+             socket.create_connection(("127.0.0.1", port), 30) as silent, socket.create_connection(("127.0.0.1", port), 30) as idle:
+            idle.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
+            live = channel.unary_unary("/inference.GRPCInferenceService/ServerLive")
+            self.assertEqual(live(b"", timeout=60), b"\x08\x01")
+            for client in (silent, idle):
+                while client.recv(4096):
+                    pass
+            self.assertEqual(live(b"", timeout=60), b"\x08\x01")
 
     def test_load_and_unload(self):
         unload = self.pb.RepositoryModelUnloadRequest(model_name="half")
