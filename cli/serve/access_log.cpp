@@ -37,7 +37,9 @@ AccessLog::AccessLog(std::string path, std::function<void(const std::string& lin
     : path_(std::move(path)), report_(std::move(report)) {
   if (path_.empty()) return;
   file_ = open_file(path_);
-  if (file_ < 0) throw std::runtime_error("'" + path_ + "' cannot be written");
+  if (file_ < 0)
+    throw std::runtime_error("--access_log: '" + path_ +
+                             "' cannot be written: " + std::strerror(errno));
 }
 
 AccessLog::~AccessLog() { close_file(file_); }

@@ -464,7 +464,9 @@ MHD_Result HttpServer::State::respond(MHD_Connection* connection, Exchange& exch
         if (code != std::errc() || end != text.data() + text.size() ||
             json_size > exchange.request.body.size())
           throw Error(POPRT_INVALID_ARGUMENT,
-                      "Inference-Header-Content-Length is not a size within the body");
+                      "Inference-Header-Content-Length is " + in_quotes(length) +
+                          "; expected a size within the body, which has " +
+                          std::to_string(exchange.request.body.size()) + " bytes");
       }
       if (json_size > options.limits.json_bytes)
         return send(
@@ -674,7 +676,8 @@ void HttpServer::State::submit_now(MHD_Connection* connection, Exchange& exchang
     }
   };
   try {
-    count_failure(*model->counters, [&] { parse_request(exchange.request, json_size); });
+    count_failure(*model->counters,
+                  [&] { parse_request(exchange.request, json_size, model->model.inputs()); });
     auto cancellation = std::make_shared<Cancellation>();
     clients.cancel_if_closed(socket_of(connection), cancellation);
     shared.inference.submit(model, exchange.request.inputs, exchange.request.wanted, done,

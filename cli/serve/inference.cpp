@@ -24,10 +24,7 @@ const serving::TensorSpec& find_spec(const std::vector<serving::TensorSpec>& spe
 }
 
 poprt_tensor bind(const InputTensor& input, const serving::TensorSpec& spec) {
-  if (input.dtype != spec.dtype)
-    throw Error(POPRT_INVALID_ARGUMENT, "input '" + input.name + "' has type " +
-                                            serving::datatype_name(input.dtype) + "; expected " +
-                                            serving::datatype_name(spec.dtype));
+  check_type(input.name, input.dtype, spec.dtype);
   const size_t bytes = serving::tensor_bytes(spec.dtype, input.shape);
   if (bytes != input.bytes)
     throw Error(POPRT_INVALID_ARGUMENT,

@@ -322,7 +322,8 @@ void parse_shape(const Json& given, InputTensor& input, const std::string& where
   }
 }
 
-void parse_input(const Json& given, JsonRequest& request, size_t& at) {
+void parse_input(const Json& given, JsonRequest& request, size_t& at,
+                 const std::vector<serving::TensorSpec>& specs) {
   InputTensor input;
   input.name = text_of(given, "name");
   const std::string where = "input " + in_quotes(input.name) + ": ";
@@ -332,8 +333,17 @@ void parse_input(const Json& given, JsonRequest& request, size_t& at) {
   if (input.dtype == POPRT_DTYPE_UNDEFINED)
     refuse("input " + in_quotes(input.name) + " has datatype " + in_quotes(datatype) +
            ", which is not known");
+  // Before the values are read: a message about one of them would not state the cause.
+  for (const serving::TensorSpec& spec : specs)
+    if (spec.name == input.name) check_type(input.name, input.dtype, spec.dtype);
   parse_shape(given, input, where);
-  const size_t bytes = serving::tensor_bytes(input.dtype, input.shape);
+  const size_t bytes = [&] {
+    try {
+      return serving::tensor_bytes(input.dtype, input.shape);
+    } catch (const Error& e) {
+      throw Error(e.code(), where + e.what());
+    }
+  }();
   std::optional<uint64_t> size;
   for_each_parameter(given, where, [&](const Parameter& parameter) {
     if (const auto given_size = read_input_parameter(parameter, where)) size = given_size;
@@ -390,7 +400,8 @@ Json parse_object(std::string_view text) {
   return json;
 }
 
-void parse_request(JsonRequest& request, size_t json_size) {
+void parse_request(JsonRequest& request, size_t json_size,
+                   const std::vector<serving::TensorSpec>& specs) {
   const Json json = parse_object(std::string_view(request.body).substr(0, json_size));
   check_keys(json, "", " id inputs outputs parameters ");
   request.id = text_of(json, "id");
@@ -398,7 +409,7 @@ void parse_request(JsonRequest& request, size_t json_size) {
     read_request_parameter(parameter, request.parameters);
   });
   size_t at = json_size;
-  for (const Json& input : list_of(json, "inputs")) parse_input(input, request, at);
+  for (const Json& input : list_of(json, "inputs")) parse_input(input, request, at, specs);
   if (at != request.body.size())
     refuse("the body has " + std::to_string(request.body.size() - at) +
            " bytes that belong to no input");

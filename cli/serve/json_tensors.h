@@ -32,8 +32,10 @@ struct JsonRequest {
   std::string id;
 };
 
-// Parses `request.body`. `json_size` is the size of the JSON part. Throws Error (invalid_argument).
-void parse_request(JsonRequest& request, size_t json_size);
+// Parses `request.body`. `json_size` is the size of the JSON part, and `specs` are the inputs of
+// the model. Throws Error (invalid_argument).
+void parse_request(JsonRequest& request, size_t json_size,
+                   const std::vector<serving::TensorSpec>& specs);
 
 // Parses the body of a request to the repository, which may be empty, and sets `value` if the body
 // has the flag. `flag` is "ready" for an index, "unload_dependents" (a parameter) for unloading, or

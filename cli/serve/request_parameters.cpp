@@ -44,6 +44,13 @@ bool is_shared_memory(const Parameter& p) { return p.name.starts_with("shared_me
 
 }  // namespace
 
+void check_type(const std::string& input, poprt_dtype given, poprt_dtype expected) {
+  if (given != expected)
+    throw serving::Error(POPRT_INVALID_ARGUMENT, "input " + in_quotes(input) + " has type " +
+                                                     serving::datatype_name(given) + "; expected " +
+                                                     serving::datatype_name(expected));
+}
+
 std::string in_quotes(std::string_view text) {
   return text.size() <= kShown ? "'" + std::string(text) + "'"
                                : "'" + std::string(text.substr(0, kShown)) + "...'";

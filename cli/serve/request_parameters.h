@@ -11,6 +11,8 @@
 #include <string_view>
 #include <variant>
 
+#include "serving/served_model.h"
+
 namespace poprt::serve {
 
 struct Parameter {
@@ -35,6 +37,9 @@ void read_output_parameter(const Parameter& parameter, const std::string& where,
 
 // Throws Error (invalid_argument) unless the value is true or false.
 bool flag_of(const Parameter& parameter, const std::string& where);
+
+// Throws Error (invalid_argument) if an input has another type than that of the model.
+void check_type(const std::string& input, poprt_dtype given, poprt_dtype expected);
 
 // Returns the text in single quotes for messages. A text of more than 64 bytes is cut.
 std::string in_quotes(std::string_view text);

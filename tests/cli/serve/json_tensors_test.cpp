@@ -17,7 +17,7 @@ namespace {
 JsonRequest parsed(const std::string& json, const std::string& tail = "") {
   JsonRequest request;
   request.body = json + tail;
-  parse_request(request, json.size());
+  parse_request(request, json.size(), {});
   return request;
 }
 
