@@ -103,7 +103,7 @@ namespace Poprt
         }
 
         /// <summary>The type as which elements of an array are passed to an anchor.</summary>
-        private static DataType TypeOf(Type element, Anchor anchor)
+        private static DataType TypeOf(string name, Type element, Anchor anchor)
         {
             if (anchor != null && element != typeof(byte) && anchor.Takes(element)) return anchor.DataType;
             if (anchor != null && element == typeof(byte) && anchor.DataType != DataType.Bool
@@ -119,14 +119,14 @@ namespace Poprt
             if (element == typeof(long)) return DataType.S64;
             if (element == typeof(ulong)) return DataType.U64;
             if (element == typeof(bool)) return DataType.Bool;
-            throw new ArgumentException("expected an array of numbers, given " + element.Name + " elements");
+            throw new ArgumentException("input '" + name + "': expected an array of numbers, given " + element.Name + " elements");
         }
 
         /// <summary>Adds a copy of an input; the caller frees its pin after the run.</summary>
         internal static unsafe GCHandle Add(RawTensors tensors, string name, Array value, Anchor anchor)
         {
             if (value == null) throw new ArgumentException("input '" + name + "': expected an array, given null");
-            DataType type = TypeOf(value.GetType().GetElementType(), anchor);
+            DataType type = TypeOf(name, value.GetType().GetElementType(), anchor);
             byte[] copy = BytesOf(value);
             int rank = value.Rank;
             long* dimensions = stackalloc long[rank];

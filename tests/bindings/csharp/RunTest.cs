@@ -58,6 +58,8 @@ public sealed class RunTest
             runner.Execute(Named("x", new float[8]), Named("y", outputs));
             Assert.That(outputs, Is.All.EqualTo(1));
             Assert.Throws<ArgumentException>(() => runner.Execute(Named("x", new float[2, 4]), Named("y", outputs)));
+            Assert.That(() => runner.Run(Named("x", new string[2, 4])), Throws.ArgumentException.With.Message.StartsWith(
+                "input 'x': expected an array of numbers, given String elements"));
         }
     }
 

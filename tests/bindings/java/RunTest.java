@@ -104,8 +104,10 @@ class RunTest extends Scenarios {
             assertEquals(message, error.getMessage());
           });
       Object ragged = new float[][] {{1, 2}, {3}};
-      assertThrows(IllegalArgumentException.class, () -> runner.run(Map.of("x", ragged)));
-      assertThrows(IllegalArgumentException.class, () -> runner.run(Map.of("x", "text")));
+      for (var refused : Map.of(ragged, "rows differ in length: ", "text", "expected an array of numbers, given String").entrySet()) {
+        var error = assertThrows(IllegalArgumentException.class, () -> runner.run(Map.of("x", refused.getKey())));
+        assertTrue(error.getMessage().startsWith("input 'x': " + refused.getValue()), error.getMessage());
+      }
     }
   }
 

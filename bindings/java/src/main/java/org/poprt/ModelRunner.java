@@ -232,10 +232,15 @@ public class ModelRunner implements AutoCloseable {
       throw new IllegalArgumentException(
           "input '" + name + "': expected an array, a buffer or a Tensor, given null");
     boolean flat = value instanceof Buffer;
-    Tensor tensor =
-        value instanceof Tensor
-            ? (Tensor) value
-            : flat ? new Tensor(null, new long[0], (Buffer) value) : Tensor.of(value);
+    Tensor tensor;
+    try {
+      tensor =
+          value instanceof Tensor
+              ? (Tensor) value
+              : flat ? new Tensor(null, new long[0], (Buffer) value) : Tensor.of(value);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException("input '" + name + "': " + e.getMessage(), e);
+    }
     Anchor anchor = null;
     for (Anchor input : inputs) if (input.name().equals(name)) anchor = input;
     DataType type = tensor.dataType();
