@@ -8,6 +8,8 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <sstream>
 #include <system_error>
 #include <tuple>
@@ -81,8 +83,8 @@ std::string foreign(uid_t owner, const fs::path& path) {
 // checksum.
 std::string distrust(const fs::path& folder, const fs::path& path) {
   struct stat info{};
-  if (::stat(folder.empty() ? "." : folder.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
-      (info.st_mode & S_ISVTX) == 0)
+  if (::stat(folder.empty() ? "." : folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
+      (info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0)
     return fmt::format(
         "every user can write to the cache folder '{}'; forbid it (chmod o-w) or choose another "
         "folder",
@@ -111,6 +113,26 @@ std::shared_ptr<const MappedFile> map_own(const fs::path& folder, const fs::path
     }
   log().warn("the cache is not used: {}", reason);
   return nullptr;
+}
+
+// Creates the folder if it is missing. Every user could write to it if the umask permitted that,
+// and then distrust() would refuse it. Throws permission_denied, or invalid_argument.
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  if (fs::create_directories(folder, error))
+    fs::permissions(folder, fs::perms::others_write, fs::perm_options::remove, error);
+  if (error)
+    fail(error == std::errc::permission_denied ? ErrorCode::permission_denied
+                                               : ErrorCode::invalid_argument,
+         "the folder cannot be made: {}", error.message());
+}
+
+// Returns whether it is called for the first time in this process with the text.
+bool is_first(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> known;  // guarded by mutex
+  const std::lock_guard lock(mutex);
+  return known.insert(text).second;
 }
 
 }  // namespace
@@ -231,7 +253,7 @@ bool ExecutableCache::store(const CacheKey& key, std::span<const std::byte> payl
                  dtype_name(a->dtype), a->name);
       return false;
     }
-    fs::create_directories(folder_);
+    make_folder(folder_);
     popef::FileWriter writer(path_of(key).string());
     writer.write(make_metadata(key.name, loaded.program));
     const std::string note_text = note(key, content_checksum(payload));
@@ -246,7 +268,14 @@ bool ExecutableCache::store(const CacheKey& key, std::span<const std::byte> payl
     log().info("wrote cache file '{}'", path_of(key).string());
     return true;
   } catch (const std::exception& e) {
-    log().warn("cannot write to the cache '{}': {}", folder_.string(), e.what());
+    // Once, because each shape that is compiled on demand would repeat it.
+    try {
+      const std::string warning =
+          fmt::format("cannot write to the cache '{}': {}; POPXL_CACHE_DIR names another folder",
+                      folder_.string(), e.what());
+      if (is_first(warning)) log().warn("{}", warning);
+    } catch (const std::exception&) {  // no memory for the warning
+    }
     return false;
   }
 }

@@ -312,6 +312,42 @@ TEST_F(Cache, PruneRemovesRemainsOfDeadWriters) {
   ::close(fd);
 }
 
+TEST_F(Cache, AnyUmaskMayBeSet) {
+  const mode_t before = ::umask(0);
+  const ExecutableCache cache(folder / "inside");
+  EXPECT_EQ(messages_of("WARN",
+                        [&] {
+                          EXPECT_TRUE(cache.store(key('a'), payload));
+                          EXPECT_NE(cache.find(key('a')), nullptr);
+                        }),
+            "");
+  ::umask(before);
+}
+
+TEST_F(Cache, AFileThatEveryUserMayWriteIsNoFolder) {
+  const ExecutableCache cache("/dev/null");
+  EXPECT_EQ(messages_of("WARN",
+                        [&] {
+                          EXPECT_EQ(cache.find(key('a')), nullptr);
+                          EXPECT_FALSE(cache.store(key('a'), payload));
+                        }),
+            "3 cannot write to the cache '/dev/null': the folder cannot be made: Not a directory; "
+            "POPXL_CACHE_DIR names another folder\n");
+}
+
+TEST_F(Cache, AFolderThatCannotBeMadeHasOneWarning) {
+  fs::create_directories(folder);
+  std::ofstream(folder / "file") << "x";
+  const ExecutableCache cache(folder / "file/inside");
+  EXPECT_EQ(messages_of("WARN",
+                        [&] {
+                          for (int i = 0; i < 3; i++) EXPECT_FALSE(cache.store(key('a'), payload));
+                        }),
+            fmt::format("3 cannot write to the cache '{}': the folder cannot be made: Not a "
+                        "directory; POPXL_CACHE_DIR names another folder\n",
+                        (folder / "file/inside").string()));
+}
+
 TEST_F(Cache, ThreadsShareAFolder) {
   const ExecutableCache cache(folder);
   std::vector<std::thread> threads;
