@@ -281,6 +281,15 @@ void set_size(const Variants& b, std::string_view name, int32_t dimension, int64
   known = size;
 }
 
+// Such as "[8 or less,16]", if the first dimension varies.
+std::string accepted_shapes(const Shape& largest, const std::vector<Extent>& extents) {
+  std::string text;
+  for (size_t d = 0; d < extents.size(); d++)
+    text += fmt::format("{}{}{}", d > 0 ? "," : "", largest[d],
+                        extents[d].dimension < 0 ? "" : " or less");
+  return "[" + text + "]";
+}
+
 }  // namespace
 
 // Determines sizes from an input. Returns false if more can be determined when other sizes are
@@ -300,9 +309,8 @@ bool BucketRunner::learn(const InputBinding& binding, size_t input, Sizes& sizes
         set_size(variants(), a.name, extents[d].dimension, shape[d], sizes);
       }
     if (!fits)
-      fail(ErrorCode::invalid_argument,
-           "input '{}': expected {}{} or less where shapes vary, given {}", a.name,
-           dtype_name(a.dtype), shape_string(a.shape), shape_string(shape));
+      fail(ErrorCode::invalid_argument, "input '{}': expected {}{}, given {}", a.name,
+           dtype_name(a.dtype), accepted_shapes(a.shape, extents), shape_string(shape));
     return true;
   }
   uint64_t known = dtype_bytes(a.dtype, 1);

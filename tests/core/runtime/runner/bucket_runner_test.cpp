@@ -357,7 +357,9 @@ TEST(BucketRunner, ExplainsWhyARequestIsRefused) {
   cases.emplace_back([](Request& r) { r.in[0].name = {}, r.in[0].index = 3; },
                      "there is no input 3; the model has 3");
   cases.emplace_back([](Request& r) { r.in[1].shape = four, r.in[1].rank = 1; },
-                     "input 'fixed': expected f32[3] or less where shapes vary, given [4]");
+                     "input 'fixed': expected f32[3], given [4]");
+  cases.emplace_back([](Request& r) { r.in[0].shape = four, r.in[0].rank = 1; },
+                     "input 'x': expected f32[2 or less,8 or less], given [4]");
   cases.emplace_back([](Request& r) { r.out[0].name = {}, r.out[0].index = 3; },
                      "there is no output 3; the model has 3");
   for (const auto& [change, wanted] : cases) {
