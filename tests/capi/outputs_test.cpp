@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "capi/onnx_bytes.h"
+#include "support/sanitized.h"
 
 namespace {
 
@@ -62,6 +63,17 @@ class Outputs : public testing::Test {
 };
 
 const Tensor kX = {"x", 1, {2, 3}};
+
+TEST_F(Outputs, AMessageNamesTheOutputThatHasNoMemory) {
+  if (POPRT_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer ends the process";
+  ASSERT_NO_FATAL_FAILURE(open(onnx({{"Neg", {"x"}, "y"}}, {kX}, {{"y", 1, {2, 3}}})));
+  float x[6] = {};
+  const int64_t shape[] = {int64_t{1} << 40, 3};
+  const poprt_tensor in = {"x", 0, x, 0, POPRT_DTYPE_F32, 0, shape, 2};
+  EXPECT_EQ(message_for(poprt_runner_run(runner, &in, 1, &outputs)),
+            "resource_exhausted: output 'y': there is no memory for f32[1099511627776,3], "
+            "13194139533312 bytes");
+}
 
 TEST_F(Outputs, CropsOutputsToTheirRealSize) {
   ASSERT_NO_FATAL_FAILURE(open(onnx({{"NonZero", {"x"}, "n"}, {"Neg", {"x"}, "y"}}, {kX},

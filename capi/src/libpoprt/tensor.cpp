@@ -122,7 +122,12 @@ std::unique_ptr<poprt_outputs> allocate(const runtime::BaseRunner& runner,
     const Shape& shape = made->shapes[i];
     made->one_batch = made->one_batch && (own_shape || shape == descs[i].anchor.shape);
     const uint64_t bytes = dtype_bytes(dtype, element_count(shape));
-    made->memory[i] = runtime::TensorMemory(bytes);
+    try {
+      made->memory[i] = runtime::TensorMemory(bytes);
+    } catch (const std::bad_alloc&) {
+      fail(ErrorCode::resource_exhausted, "output '{}': there is no memory for {}{}, {} bytes",
+           made->names[i], dtype_name(dtype), shape_string(shape), bytes);
+    }
     made->tensors.push_back({made->names[i].c_str(), i, made->memory[i].data(), bytes,
                              static_cast<poprt_dtype>(dtype), 0, shape.data(), shape.size()});
   }
