@@ -18,13 +18,13 @@ namespace poprt::cli {
 
 class TemporaryFolder {
  public:
-  TemporaryFolder() : TemporaryFolder(system_folder()) {}
+  TemporaryFolder() : TemporaryFolder(system_folder(), " for temporary files (TMPDIR)") {}
   // Makes the folder in another one, for files that are renamed to their places there.
-  explicit TemporaryFolder(const std::filesystem::path& folder) {
+  explicit TemporaryFolder(const std::filesystem::path& folder, const char* purpose = "") {
     std::string name = (folder / "poprt_XXXXXX").string();
     if (!mkdtemp(name.data()))
-      throw Failure(
-          fmt::format("cannot make a folder in '{}': {}", folder.string(), std::strerror(errno)));
+      throw Failure(fmt::format("cannot make a folder in '{}'{}: {}", folder.string(), purpose,
+                                std::strerror(errno)));
     path_ = name;
     removed_.emplace(name);
   }

@@ -28,7 +28,8 @@ class TemporaryFolder {
     }
     std::string name = (folder / "poprt_XXXXXX").string();
     if (!mkdtemp(name.data()))
-      fail(ErrorCode::permission_denied, "cannot make a folder in '{}': {}", folder.string(),
+      fail(ErrorCode::permission_denied,
+           "cannot make a folder in '{}' for temporary files (TMPDIR): {}", folder.string(),
            std::strerror(errno));
     path_ = name;
   }

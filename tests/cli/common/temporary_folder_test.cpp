@@ -43,7 +43,8 @@ TEST(TemporaryFolder, ThatCannotBeMadeIsAnError) {
   else
     ::unsetenv("TMPDIR");
   if (::geteuid() != 0)  // root may write everywhere
-    EXPECT_EQ(output, "cannot make a folder in '" + gone.string() + "': Permission denied");
+    EXPECT_EQ(output, "cannot make a folder in '" + gone.string() +
+                          "' for temporary files (TMPDIR): Permission denied");
 }
 
 }  // namespace
