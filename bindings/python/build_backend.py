@@ -44,7 +44,7 @@ def check_tools():
         missing.append(f"libpoprt {metadata.version()} or newer (found {pkg_config('--modversion').stdout.strip()})")
     if missing:
         raise MissingTools("poprt: building from source needs " + ", ".join(missing) +
-                           "; the wheel needs none of these (pip install --only-binary poprt poprt)")
+                           "; the wheel poprt-VERSION-*.whl of the same release needs none of these")
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
