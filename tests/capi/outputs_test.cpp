@@ -1,5 +1,6 @@
 // Outputs that the library allocates: those whose size depends on data have only their real
 // elements, and NAME:shape, which has their sizes, is removed.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <poprt/poprt.h>
 
@@ -8,7 +9,6 @@
 #include <vector>
 
 #include "capi/onnx_bytes.h"
-#include "support/sanitized.h"
 
 namespace {
 
@@ -62,10 +62,15 @@ class Outputs : public testing::Test {
   poprt_outputs* outputs = nullptr;
 };
 
+bool is_sanitized() {
+  const auto loaded = [](const char* name) { return dlsym(RTLD_DEFAULT, name) != nullptr; };
+  return loaded("__asan_init") || loaded("__tsan_init");
+}
+
 const Tensor kX = {"x", 1, {2, 3}};
 
 TEST_F(Outputs, AMessageNamesTheOutputThatHasNoMemory) {
-  if (POPRT_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer ends the process";
+  if (is_sanitized()) GTEST_SKIP() << "a sanitizer ends the process";
   ASSERT_NO_FATAL_FAILURE(open(onnx({{"Neg", {"x"}, "y"}}, {kX}, {{"y", 1, {2, 3}}})));
   float x[6] = {};
   const int64_t shape[] = {int64_t{1} << 40, 3};

@@ -102,7 +102,8 @@ TEST(AccessLog, WithoutAFileIsAnError) {
     AccessLog log("/none/access.log");
     ADD_FAILURE() << "the file was opened";
   } catch (const std::runtime_error& e) {
-    EXPECT_STREQ(e.what(), "--access_log: '/none/access.log' cannot be written: No such file or directory");
+    EXPECT_STREQ(e.what(),
+                 "--access_log: '/none/access.log' cannot be written: No such file or directory");
   }
 }
 
