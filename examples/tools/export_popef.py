@@ -5,6 +5,7 @@
 
 import argparse
 import os
+import sys
 
 import onnx
 import poprt
@@ -25,6 +26,10 @@ def main():
     words = parser.parse_args()
 
     model = onnx.load(words.onnx_model)
+    for given in model.graph.input:
+        if any(not dim.HasField("dim_value") for dim in given.type.tensor_type.shape.dim):
+            sys.exit(f"export_popef.py: input '{given.name}' has an open dimension; poprt --input_shape {given.name}=SIZES converts the model "
+                     "to a static one")
     if not words.skip_convert:
         model = poprt.Converter().convert(model)
     options = CompilerOptions.from_dict({**THROUGHPUT, "batches_per_step": words.batches_per_step, "num_io_tiles": words.num_io_tiles})

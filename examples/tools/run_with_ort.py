@@ -4,6 +4,7 @@
     """
 
 import argparse
+import sys
 
 import numpy as np
 from poprt.backend import get_session
@@ -22,7 +23,10 @@ def main():
     parser.add_argument("--model", required=True)
     parser.add_argument("--print", action="store_true", help="the numbers, too")
     words = parser.parse_args()
-    session = get_session(words.model, backend="onnxruntime").load()
+    try:
+        session = get_session(words.model, backend="onnxruntime").load()
+    except ImportError as error:
+        sys.exit(f"run_with_ort.py: {error}")
     inputs, outputs = session.get_io_info()
     rng = np.random.default_rng(0)
     results = session.run(list(outputs), {name: random_input(*info, rng) for name, info in inputs.items()})

@@ -81,6 +81,13 @@ class Tools(unittest.TestCase):
         for name in names:
             self.assertIn("usage", self.run_tool(name, "--help").lower(), name)
 
+    def test_export_popef_refuses_open_dimensions_in_one_line(self):
+        digits = os.path.join(TOOLS, "../digits/digits.onnx")
+        result = subprocess.run([sys.executable, os.path.join(TOOLS, "export_popef.py"), "--onnx_model", digits], text=True, capture_output=True,
+                                check=False)
+        self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (1, "", 1), result.stderr)
+        self.assertTrue(result.stderr.startswith("export_popef.py: input 'image' has an open dimension; "), result.stderr)
+
     def test_export_popef(self):
         self.run_tool("export_popef.py", "--onnx_model", "m.onnx")
         executable = poprt.Executable(self.path("m.popef"))
