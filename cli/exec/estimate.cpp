@@ -131,6 +131,7 @@ std::unique_ptr<ir::Graph> converted(const EstimateArguments& a, compiler::Drive
                              [&](const ir::Value* v) { return v->name() == name; }))
       throw Failure(fmt::format("--weights: the model has no input '{}'", printable(name)));
   if (!a.max_size.empty()) compiler::check_rounds(*graph, a.rounds);
+  options.max_size = compiler::scan_rounds(*graph, a.rounds);
   if (a.replaces_batch) compiler::set_batch_of_shapes(*graph, options);
   compiler::convert_model(*graph, options);
   compiler::prepare_for_chip(*graph);

@@ -387,6 +387,22 @@ void check_rounds(const ir::Graph& graph, const std::map<std::string, int64_t>& 
            "--max_size: '{}' is no result and no trip count of a loop of the model", name);
 }
 
+std::map<std::string, int64_t> scan_rounds(const ir::Graph& graph,
+                                           const std::map<std::string, int64_t>& rounds) {
+  std::map<std::string, int64_t> found;
+  for (const ir::Node* n : graph.nodes()) {
+    // The outputs of a Loop are its states, which follow the trip count and the condition, and then
+    // the scan outputs.
+    const bool scans =
+        ops::facts_of(*n).runs_rounds && n->outputs().size() + 2 > n->inputs().size();
+    if (const auto given = scans ? rounds_given(*n, rounds) : std::nullopt)
+      found.emplace(n->outputs().back()->name(), *given);
+    ir::for_each_subgraph(*n,
+                          [&](const ir::Graph& inner) { found.merge(scan_rounds(inner, rounds)); });
+  }
+  return found;
+}
+
 void prepare_for_chip(ir::Graph& graph) {
   static constexpr const char* kPasses[] = {
       "shape_inference",       "expand_operators",   "constant_folding",

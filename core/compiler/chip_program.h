@@ -35,6 +35,11 @@ void prepare_for_chip(ir::Graph& graph);
 // Throws not_found if a name in `rounds` (EstimateOptions) is that of no loop.
 void check_rounds(const ir::Graph& graph, const std::map<std::string, int64_t>& rounds);
 
+// Returns Options::max_size for a conversion: the rounds of the loops with scan outputs, because
+// the converter must know the length of these results.
+std::map<std::string, int64_t> scan_rounds(const ir::Graph& graph,
+                                           const std::map<std::string, int64_t>& rounds);
+
 // The types of the graph should be static: a value of unknown size counts as empty, which is one of
 // the program's assumptions. Constants are not read, except for single numbers, such as an axis, on
 // which a cost depends. Throws invalid_argument for fp8 if the target has no products of 8-bit

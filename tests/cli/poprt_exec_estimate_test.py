@@ -70,6 +70,20 @@ class Estimate(CommandTest):
         self.fails(["loop.onnx", "--max_size", "y=1", "y=2"], "--max_size: 'y' is given twice")
         self.assertIn("is counted for one round", self.run_command("loop.onnx", command="poprt_exec flops").err)
 
+    def test_rounds_of_a_loop_with_scan_outputs_are_given(self):
+        """The number of rounds is the length of a scan output, by any name of the loop."""
+        body = onnx.graph([onnx.node("Relu", ["a"], ["b"]), onnx.node("Identity", ["c"], ["k"]), onnx.node("ReduceMean", ["b"], ["s"], keepdims=0)],
+                          [onnx.value("i", onnx.S64, []), onnx.value("c", onnx.BOOL, []), onnx.value("a", onnx.F32, [64, 256])],
+                          [onnx.value("k", onnx.BOOL, []), onnx.value("b", onnx.F32, [64, 256]), onnx.value("s", onnx.F32, [])])
+        self.write("scan.onnx", onnx.model([onnx.node("Loop", ["m", "", "x"], ["y", "means"], body=body)],
+                                           [onnx.value("m", onnx.S64, []), onnx.value("x", onnx.F32, [64, 256])],
+                                           [onnx.value("y", onnx.F32, [64, 256]), onnx.value("means", onnx.F32, ["n"])]))
+        three, nine = ([json.loads(self.succeeds("scan.onnx", "--json", "--max_size", f"{name}={n}"))["phases"]["compute"] for name in ("y", "means", "m")]
+                       for n in (3, 9))
+        self.assertEqual((len(set(three)), len(set(nine))), (1, 1))
+        self.assertGreater(nine[0], 2 * three[0])
+        self.fails(["scan.onnx"], "give a bound of the rounds with option max_size: means=N", code=1)
+
 
 if __name__ == "__main__":
     unittest.main()
