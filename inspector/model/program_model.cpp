@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "kernels/kernel.h"
 #include "model/format.h"
 #include "model/stable_order.h"
 #include "program/control.h"
@@ -72,6 +73,65 @@ class Loops {
   };
   std::vector<Loop> loops_;
   std::vector<int> around_;  // innermost loop of each instruction; -1: none
+};
+
+// The number of operands at the end of the list that the instruction writes. A program does not
+// state it; the kernel knows it. Of an unknown kernel, every operand counts as written.
+size_t written_operands(const program::Program& p, const program::Instruction& in) {
+  const std::string& name = p.kernels[in.kernel];
+  // The index of a loop; the place of a transfer is written by a kernel.
+  if (const auto control = program::control_of(name))
+    return *control == program::Control::loop ? 1 : 0;
+  const kernels::Kernel* const kernel = kernels::find_kernel(name);
+  if (!kernel) return in.operands.size();
+  std::vector<kernels::Operand> operands;
+  for (const uint32_t id : in.operands) {
+    operands.emplace_back();
+    if (id == program::kNoBuffer) continue;
+    const program::Buffer& b = p.buffers[id];
+    operands.back() = {true, b.dtype, b.shape, b.bytes};
+  }
+  try {
+    return std::min(in.operands.size(), kernel->prepare({operands, in.ints, in.floats}).outputs);
+  } catch (const std::exception&) {  // a device refuses such a program
+    return in.operands.size();
+  }
+}
+
+// The last instruction that writes each byte of the arena.
+class Writers {
+ public:
+  void write(const program::Buffer& b, int instruction) {
+    const uint64_t begin = b.offset, end = begin + b.bytes;
+    for (auto at = first_in(begin); at != last_.end() && at->first < end;) {
+      const auto [from, written] = *at;
+      at = last_.erase(at);
+      if (from < begin) last_[from] = {begin, written.by};
+      if (end < written.end) last_[end] = written;
+    }
+    if (begin < end) last_[begin] = {end, instruction};
+  }
+  // The first of the instructions that the bytes of the buffer are of, or `otherwise` if none
+  // writes them.
+  int first_of(const program::Buffer& b, int otherwise) const {
+    int first = otherwise;
+    for (auto at = first_in(b.offset); at != last_.end() && at->first < b.offset + b.bytes; ++at)
+      first = std::min(first, at->second.by);
+    return first;
+  }
+
+ private:
+  struct Written {
+    uint64_t end;
+    int by;
+  };
+  // The first range that ends after `begin`.
+  std::map<uint64_t, Written>::const_iterator first_in(uint64_t begin) const {
+    auto at = last_.upper_bound(begin);
+    if (at != last_.begin() && std::prev(at)->second.end > begin) --at;
+    return at;
+  }
+  std::map<uint64_t, Written> last_;  // by the first byte of the range; ranges do not overlap
 };
 
 // Sorts the ranges and returns the number of bytes in their union.
@@ -147,18 +207,31 @@ void ProgramModel::add_flow(const program::Program& p,
   }
 }
 
-// A buffer is in use from its first to its last instruction. Buffers with overlapping bytes form
-// one interval if the use of one begins before that of the other ends, or at its last instruction,
-// for example views and results that overwrite inputs.
+// A buffer is in use from the instruction that writes it to its last one. A view is another buffer
+// with the same bytes, so it is in use from the instruction that writes those. Buffers with
+// overlapping bytes form one interval if the use of one begins before that of the other ends, or at
+// its last instruction, for example views and results that overwrite inputs.
 void ProgramModel::find_intervals(const program::Program& p) {
   std::map<uint32_t, Use> uses;
-  for (size_t i = 0; i < p.main.size(); i++)
-    for (const uint32_t id : p.main[i].operands) {
-      if (id == program::kNoBuffer || p.buffers[id].space != program::Space::arena) continue;
-      const auto [found, fresh] =
-          uses.try_emplace(id, Use{static_cast<int>(i), static_cast<int>(i)});
-      if (!fresh) found->second.last = static_cast<int>(i);
+  Writers writers;
+  for (size_t i = 0; i < p.main.size(); i++) {
+    const program::Instruction& in = p.main[i];
+    const int now = static_cast<int>(i);
+    const auto is_in_arena = [&](uint32_t id) {
+      return id != program::kNoBuffer && p.buffers[id].space == program::Space::arena;
+    };
+    if (program::control_of(p.kernels[in.kernel]) == program::Control::transfer) continue;
+    const size_t reads = in.operands.size() - written_operands(p, in);
+    for (size_t k = 0; k < in.operands.size(); k++) {
+      const uint32_t id = in.operands[k];
+      if (!is_in_arena(id)) continue;
+      const auto found =
+          uses.try_emplace(id, Use{k < reads ? writers.first_of(p.buffers[id], now) : now, now});
+      found.first->second.last = now;
     }
+    for (size_t k = reads; k < in.operands.size(); k++)
+      if (is_in_arena(in.operands[k])) writers.write(p.buffers[in.operands[k]], now);
+  }
   const Loops loops(p);
   for (auto& [id, use] : uses) {
     use.last = loops.last_use(use);

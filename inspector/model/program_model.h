@@ -34,7 +34,7 @@ struct ArenaInterval {
   uint64_t offset = 0, bytes = 0;
   int first = 0, last = 0;
   std::vector<uint32_t> buffers;  // buffers in these bytes during that time
-  std::string name;               // name of the first instruction that uses it
+  std::string name;               // name of the first instruction that writes it
   std::string kernel;             // its kernel
 };
 

@@ -71,6 +71,28 @@ TEST(ProgramModels, BytesAreAliveFromTheFirstUseToTheLast) {
   EXPECT_EQ(ProgramModel(program::Program()).peak(), 0u);
 }
 
+// A reader may see the bytes of a result with another shape, which is another buffer.
+TEST(ProgramModels, BytesAreOfTheInstructionThatWritesThem) {
+  Made m;
+  const uint32_t x = m.buffer(0, 64, program::Space::input), a = m.buffer(0, 64),
+                 view = m.buffer(0, 64), half = m.buffer(64, 32), rest = m.buffer(96, 32),
+                 both = m.buffer(64, 64), part = m.buffer(96, 32), y = m.buffer(128, 64);
+  m.p.arena_bytes = 256;
+  m.p.inputs.push_back({"x", DType::u8, {64}});
+  m.p.outputs.push_back({"y", DType::u8, {64}});
+  m.add("copy", {x, a}, "writes");
+  m.add("copy", {m.buffer(0, 32, program::Space::input), half}, "half");
+  m.add("copy", {m.buffer(32, 32, program::Space::input), rest}, "rest");
+  m.add("copy", {view, y}, "reads");
+  m.add("copy", {both, view}, "overwrites");
+  m.add("copy", {part, m.buffer(192, 32)}, "last");
+  m.add("copy", {view, m.buffer(0, 64, program::Space::output)}, "out");
+  const ProgramModel p(m.p);
+  EXPECT_EQ(intervals(p),
+            "0+64 0-6 2xwrites; 64+64 1-5 4xhalf; 128+64 3-3 1xreads; 192+32 5-5 1xlast; ");
+  EXPECT_EQ(p.live_bytes(), (Bytes{64, 128, 128, 192, 128, 160, 64}));
+}
+
 TEST(ProgramModels, TheLargestIsFirstAmongTheLiving) {
   Made m;
   const uint32_t a = m.buffer(0, 16), b = m.buffer(16, 64), c = m.buffer(80, 64);
