@@ -60,6 +60,12 @@ std::vector<size_t> places_of(const program::Program& p, size_t rows) {
   return places;
 }
 
+void run_flow(device::Engine& engine, device::Flow flow, const std::vector<const void*>& inputs,
+              const std::vector<void*>& outputs) {
+  engine.run(flow, inputs.data(), outputs.data());
+  if (const auto failure = engine.take_failure()) throw *failure;
+}
+
 }  // namespace
 
 ProgramProfile profile_program(const program::LoadedProgram& loaded, double seconds,
@@ -93,7 +99,7 @@ ProgramProfile profile_program(const program::LoadedProgram& loaded, double seco
     memory.push_back(Tensor::zeros(a.dtype, a.shape));
     outputs.push_back(memory.back().mutable_data());
   }
-  if (!loaded.program.load.empty()) engine->run(device::Flow::load, inputs.data(), outputs.data());
+  if (!loaded.program.load.empty()) run_flow(*engine, device::Flow::load, inputs, outputs);
 
   ProgramProfile profile;
   const VariantIndex variants = variants_of(loaded.program);
@@ -106,7 +112,7 @@ ProgramProfile profile_program(const program::LoadedProgram& loaded, double seco
     for (size_t turn = 0; turn < turn_ns.size(); turn++) {
       progress.step(std::min(1.0, elapsed / seconds), "running");
       if (several) inputs[variants.input] = &variants.numbers[turn];
-      engine->run(device::Flow::main, inputs.data(), outputs.data());
+      run_flow(*engine, device::Flow::main, inputs, outputs);
       const auto now = Clock::now();
       turn_ns[turn] += std::chrono::duration<double, std::nano>(now - at).count();
       at = now;

@@ -28,7 +28,7 @@ struct ProgramProfile {
 // Runs the program as often as fits into `seconds`, at least once, alternating between variants.
 // Inputs without a choice and without data in the file are random in [0, 1) if they are f32, else
 // 0. A choice of an input that the program does not have is ignored. Throws the errors of the
-// device and of reading the inputs, and Error(cancelled).
+// device, of a run and of reading the inputs, and Error(cancelled).
 ProgramProfile profile_program(const program::LoadedProgram& program, double seconds,
                                Progress& progress, const InputChoices& choices = {});
 

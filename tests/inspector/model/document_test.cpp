@@ -318,6 +318,29 @@ TEST_F(ProgramModelTest, ProfilesOnChosenInputs) {
             0);
 }
 
+// The times of a run that fails are not those of the program.
+TEST_F(ProgramModelTest, AFailingRunIsTheErrorOfTheProfile) {
+  const auto graph = ir::parse_text(R"(graph "net" opset {"": 17} {
+  input %x : f32[4,8]
+  input %row : s64[1]
+  %y : f32[1,8] = Gather(%x, %row) "row"
+  output %y
+})");
+  const Compilation made = compile_with_history(*graph);
+  ASSERT_TRUE(made.program) << made.error;
+  const auto program = program::load_in_memory(*made.program, made.weights);
+  save_npy(folder.path / "row.npy", Tensor::of<int64_t>({1}, {4}));
+  Progress progress;
+  EXPECT_GE(profile_program(program, 0.01, progress).runs, 1);
+  try {
+    profile_program(program, 0.01, progress,
+                    {{"row", input_choice((folder.path / "row.npy").string())}});
+    FAIL() << "the index is outside";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("'row'"), std::string::npos) << e.what();
+  }
+}
+
 TEST_F(ProgramModelTest, ProfilesEveryInstruction) {
   const Document d = load("m.popef", sample_popef());
   Progress progress;
