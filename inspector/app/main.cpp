@@ -69,8 +69,8 @@ void prepare(Workspace& workspace, const Arguments& a) {
   for (const std::string& file : a.files) workspace.open(file);
 }
 
-// Sets the inputs given on the command line. For a picture it also runs the model.
-void prepare_run(Workspace& workspace, const Arguments& a, bool run) {
+// Sets the inputs and the class names given on the command line.
+void set_inputs(Workspace& workspace, const Arguments& a) {
   RunView* view = workspace.run_view();
   if (!view) return;
   for (const std::string& word : a.inputs) {
@@ -80,7 +80,12 @@ void prepare_run(Workspace& workspace, const Arguments& a, bool run) {
     view->set_input(word.substr(0, at), input_choice(word.substr(at + 1)));
   }
   if (!a.labels.empty()) view->set_class_names(a.labels);
-  if (!run || a.view != view_name(View::run)) return;
+}
+
+// Runs the model for a picture of the run view.
+void run_for_picture(Workspace& workspace, const Arguments& a) {
+  RunView* view = workspace.run_view();
+  if (!view || a.view != view_name(View::run)) return;
   view->run();
   if (a.bench > 0) {
     view->settings.seconds = a.bench;
@@ -126,17 +131,21 @@ View view_of_page(const std::string& page) {
 }
 
 // Returns a message about an input in the command line that the model does not have, or nothing if
-// it has all of them.
+// it has all of them, or if it cannot run.
 std::optional<std::string> unknown_input(Workspace& workspace, const Arguments& a) {
   const RunView* view = workspace.run_view();
-  if (!view || !view->can_run()) return std::nullopt;
+  if (!view || (!a.profile && !view->can_run()) || !workspace.error().empty()) return std::nullopt;
   for (const std::string& word : a.inputs)
-    if (const std::string name = word.substr(0, word.find('=')); !view->has_input(name))
+    if (const std::string name = word.substr(0, word.find('='));
+        a.profile ? !workspace.has_input(name) : !view->has_input(name))
       return fmt::format("--input: the model has no input '{}'", name);
   return std::nullopt;
 }
 
 int take_screenshot(const Arguments& a, Settings settings) {
+  const bool runs = a.view == view_name(View::run), compares = a.view == view_name(View::compare);
+  if (!a.inputs.empty() && !runs && (!a.profile || compares))
+    throw cli::Usage("--input is for --view run, and for --profile without --view compare");
   int width = 0, height = 0;
   if (std::sscanf(a.size.c_str(), "%dx%d", &width, &height) != 2 || width < 320 || height < 240 ||
       width > 8192 || height > 8192)
@@ -183,6 +192,7 @@ int take_screenshot(const Arguments& a, Settings settings) {
     };
     // Layouts, statistics and compilations start in the frames that show them.
     settle(4);
+    set_inputs(workspace, a);
     if (a.profile) {
       // The program view compiles and times the model, so it is shown before the wanted view.
       const View wanted = workspace.view();
@@ -195,7 +205,7 @@ int take_screenshot(const Arguments& a, Settings settings) {
     }
     if (a.step >= 0 && !workspace.show_pass(a.step))
       problem = fmt::format("--step: the passes view has no row {}", a.step);
-    prepare_run(workspace, a, true);
+    run_for_picture(workspace, a);
     if (!a.select.empty() && !workspace.select(a.select))
       problem = fmt::format("there is nothing with the name '{}'", a.select);
     if (!problem) problem = unknown_input(workspace, a);
@@ -364,7 +374,7 @@ int open_window(const Arguments& a, Settings settings) {
     prepare_chip(workspace, a);
     if (const auto view = view_of(a.view)) workspace.show(*view);
     if (!a.shapes.empty()) workspace.set_shapes(fmt::format("{}", fmt::join(a.shapes, " ")));
-    prepare_run(workspace, a, false);
+    set_inputs(workspace, a);
     run_loop(window, workspace, wake);
     glfwGetWindowSize(window, &workspace.settings().width, &workspace.settings().height);
     save_settings(workspace.settings(), settings_path());
@@ -418,8 +428,9 @@ void add_options(Command& app, poprt::inspector::Arguments& a) {
   app.add_option("--input_shape", a.shapes, "NAME=1,3,224,224 for inputs with variable dimensions")
       ->many();
   app.add_option("--input", a.inputs,
-                 "NAME=FILE for the run view: .npy, .pb, or a picture FILE[:imagenet][:crop], or "
-                 "NAME=zeros or NAME=random; a screenshot of it runs the model")
+                 "NAME=FILE for the run view and --profile: .npy, .pb, or a picture "
+                 "FILE[:imagenet][:crop], or NAME=zeros or NAME=random; a screenshot of the run "
+                 "view runs the model")
       ->many();
   app.add_option("--labels", a.labels, "File with class names for the run view, one per line");
   app.add_option("--target", a.target, "Chip of the chip view: mk1, mk2, bow or c600 [c600]")

@@ -54,6 +54,17 @@ std::shared_ptr<const Document> Workspace::document() const {
 }
 
 GraphView* Workspace::graph() { return front() ? &front()->graph : nullptr; }
+bool Workspace::has_input(const std::string& name) {
+  Tab* const tab = front();
+  if (!tab || !tab->document) return false;
+  std::vector<program::Anchor> inputs;
+  if (const auto& popef = tab->document->popef)
+    inputs = popef->program(tab->executable()).program.inputs;
+  else if (tab->compilation && tab->compilation->program)
+    inputs = tab->compilation->program->inputs;
+  return std::ranges::any_of(inputs, [&](const program::Anchor& a) { return a.name == name; });
+}
+
 RunView* Workspace::run_view() { return front() ? &front()->run : nullptr; }
 ChipView* Workspace::chip_view() { return front() ? &front()->chip : nullptr; }
 

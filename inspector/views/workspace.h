@@ -100,6 +100,8 @@ class Workspace {
   std::shared_ptr<const Document> document() const;
   GraphView* graph();
   RunView* run_view();
+  // Whether the program of the front document has this input. False before it is compiled.
+  bool has_input(const std::string& name);
   ChipView* chip_view();
   // Returns the settings with the current widths of the panels.
   Settings& settings();

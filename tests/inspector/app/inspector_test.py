@@ -24,6 +24,13 @@ TEXT = b"""graph "g" opset {"": 17} {
   output %y
 }
 """
+ROW_TEXT = b"""graph "g" opset {"": 17} {
+  input %x : f32[4,8]
+  input %row : s64[1]
+  %y : f32[1,8] = Gather(%x, %row) "pick"
+  output %y
+}
+"""
 
 
 def pixels(path):
@@ -95,6 +102,8 @@ class Pictures(Program):
                              (["--them", "blue"], "dark"), (["--help-shet"], "did you mean --help_sheet?"),
                              (["--scale", "9"], "'9'"), ([*picture, "--size", "3x3"], "3x3"), ([*picture, "--step", "-2"], "'-2'"),
                              ([*picture, DIGITS, "--view", "run", "--input", "image"], "NAME=FILE"),
+                             ([*picture, DIGITS, "--input", "image=zeros"], "--input is for --view run, and for --profile"),
+                             ([*picture, DIGITS, "--input", "image=zeros"], "--input is for --view run, and for --profile"),
                              ([DIGITS, "--screenshot", "a.txt"], "expected FILE.png, found 'a.txt'"),
                              ([DIGITS, "--export", "graph.svg"], "expected FILE.png, found 'graph.svg'")):
             result = self.run_inspector(*words)
@@ -149,6 +158,19 @@ class Pictures(Program):
         result = self.run_inspector(DIGITS, "--page", "opaque", "--screenshot", "a.png")
         self.assertEqual((result.returncode, os.path.exists(self.path("a.png"))), (2, False), result.stderr)
         self.assertIn("--page opaque is for --view popef, the picture shows graph", result.stderr)
+
+    def test_a_profile_runs_on_the_inputs_of_the_command_line(self):
+        """A run that fails is an error, and so is an input that the program does not have."""
+        model = self.path("row.ir", ROW_TEXT)
+        header = b"{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }".ljust(117) + b"\n"
+        for row in (3, 4):
+            self.path(f"{row}.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack("<q", row))
+        for view in ("program", "graph"):
+            self.assertEqual(self.shoot(model, "--view", view, "--profile", "--input", "row=3.npy")[3], "")
+        errors = self.shoot(model, "--view", "program", "--profile", "--input", "row=4.npy", code=1)[3]
+        self.assertIn("node 'pick': index 4", errors)
+        result = self.run_inspector(model, "--profile", "--view", "program", "--input", "column=3.npy", "--screenshot", self.path("b.png"))
+        self.assertEqual((result.returncode, result.stderr), (1, "poprt-inspector: --input: the model has no input 'column'\n"))
 
     def test_a_chip_is_chosen_by_options(self):
         """Each choice changes the picture; an option without effect is an error."""
