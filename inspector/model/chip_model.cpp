@@ -108,7 +108,7 @@ std::string ChipModel::headline() const {
 ChipModel estimate_on_chip(const ir::Graph& graph, const compiler::DriverOptions& options,
                            const ChipChoice& choice, Progress& progress) {
   progress.step(0.1, "converting for the chip");
-  const auto copy = graph.clone();
+  const auto copy = with_unique_names(graph);
   compiler::convert_model(*copy, options);
   compiler::prepare_for_chip(*copy);
   compiler::EstimateOptions o;

@@ -108,6 +108,7 @@ class GraphModelMaker {
     model_.name_ = printable(graph.name);
     model_.opsets_ = graph.opsets;
     model_.groups_.push_back({});
+    keys_ = unique_names(graph);
     add_graph(graph, kRoot);
     move_constants_to_readers();
     dissolve_small_groups();
@@ -192,6 +193,7 @@ class GraphModelMaker {
     GraphNode shown;
     shown.op = printable(n.domain.empty() ? n.op_type : n.domain + "." + n.op_type);
     shown.name = printable(n.name.empty() && n.output() ? n.output()->name() : n.name);
+    shown.key = printable(keys_.at(&n));
     int place = in_group;
     const auto parts =
         prefixes_of(n.name.empty() && n.output() ? n.output()->name() : n.name, n.op_type);
@@ -416,6 +418,7 @@ class GraphModelMaker {
 
   GraphModel& model_;
   std::unordered_map<const ir::Value*, int> values_;
+  std::unordered_map<const ir::Node*, std::string> keys_;
   std::map<std::pair<int, std::string>, int> children_;
 };
 
@@ -429,8 +432,16 @@ int GraphModel::node_of_instruction(std::string_view name) const {
 }
 
 int GraphModel::find(std::string_view name) const {
-  for (size_t i = 0; i < nodes_.size(); i++)
-    if (nodes_[i].name == name) return static_cast<int>(i);
+  const auto first = [&](const auto& matches) {
+    const auto found = std::find_if(nodes_.begin(), nodes_.end(), matches);
+    return found == nodes_.end() ? kNone : static_cast<int>(found - nodes_.begin());
+  };
+  // The name of an output is often the key of the node that computes it.
+  for (const int found :
+       {first([&](const GraphNode& n) { return n.kind != NodeKind::output && n.name == name; }),
+        first([&](const GraphNode& n) { return n.key == name; }),
+        first([&](const GraphNode& n) { return n.name == name; })})
+    if (found != kNone) return found;
   for (const GraphValue& v : values_)
     if (v.name == name)
       return v.producer != kNone ? v.producer : v.consumers.empty() ? kNone : v.consumers[0];

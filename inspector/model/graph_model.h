@@ -40,6 +40,7 @@ struct GraphNode {
   NodeKind kind = NodeKind::op;
   std::string op;      // "Conv", "poprt.Conv"; "input", "output"
   std::string name;    // name of the node, or of its first output
+  std::string key;     // of an operator: the name that no other has (model/node_names.h)
   std::string detail;  // weights and other properties on the card, one line
   int group = kRoot;
   std::vector<int> inputs, outputs;  // values; kNone for omitted ones
@@ -80,8 +81,9 @@ class GraphModel {
   const GraphValue& value(int i) const { return values_[static_cast<size_t>(i)]; }
   const GraphGroup& group(int i) const { return groups_[static_cast<size_t>(i)]; }
 
-  // Returns the node with that name, else the node that computes the value with that name. For a
-  // value that no node computes, it is the first node that reads it, or kNone.
+  // Returns the first node with that name, else the one with that key, else the node that computes
+  // the value with that name. For a value that no node computes, it is the first node that reads
+  // it, or kNone.
   int find(std::string_view name) const;
   // Returns the operator that an instruction with this name implements, also in a body of an If or
   // a Loop (model/node_names.h), or kNone.

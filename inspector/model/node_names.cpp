@@ -1,7 +1,10 @@
 #include "model/node_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 
 #include "ops/common/body_scope.h"
 
@@ -14,6 +17,13 @@ int body_of(const GraphModel& graph, int group) {
   return group;
 }
 
+void add_nodes(const ir::Graph& graph, std::vector<ir::Node*>& nodes) {
+  for (ir::Node* n : graph.nodes()) {
+    nodes.push_back(n);
+    ir::for_each_subgraph(*n, [&](const ir::Graph& sub) { add_nodes(sub, nodes); });
+  }
+}
+
 constexpr int kSeveral = -2;
 
 // The node that one or both of two searches found, or kSeveral if they found different ones.
@@ -21,7 +31,41 @@ int either(int a, int b) { return a == kNone || a == b ? b : b == kNone ? a : kS
 
 }  // namespace
 
+std::unordered_map<const ir::Node*, std::string> unique_names(const ir::Graph& graph) {
+  std::vector<ir::Node*> nodes;
+  add_nodes(graph, nodes);
+  std::unordered_map<std::string_view, size_t> uses, results;
+  for (const ir::Node* n : nodes) {
+    uses[n->name]++;
+    for (const ir::Value* v : n->outputs()) results[v->name()]++;
+  }
+  std::unordered_map<const ir::Node*, std::string> names;
+  std::unordered_set<std::string> taken;
+  for (const ir::Node* n : nodes)
+    if (!n->name.empty() && uses[n->name] == 1) taken.insert(names[n] = n->name);
+  std::unordered_map<std::string, uint64_t> next;  // the next number to try for each name
+  for (const ir::Node* n : nodes) {
+    std::string& name = names[n];
+    if (!name.empty()) continue;
+    const std::string stem = n->output() ? n->output()->name() : n->op_type;
+    if (results[stem] == 1) name = stem;
+    while (name.empty() || !taken.insert(name).second)
+      name = fmt::format("{}_{}", stem, ++next[stem]);
+  }
+  return names;
+}
+
+std::unique_ptr<ir::Graph> with_unique_names(const ir::Graph& graph) {
+  auto copy = graph.clone();
+  std::vector<ir::Node*> nodes;
+  add_nodes(*copy, nodes);
+  const auto names = unique_names(*copy);
+  for (ir::Node* n : nodes) n->name = names.at(n);
+  return copy;
+}
+
 NodeNames::NodeNames(const GraphModel& graph) {
+  using Member = std::string GraphNode::*;
   std::map<int, size_t> scope_of = {{kRoot, 0}};
   scopes_.emplace_back();
   // An outer group has a lower number, so its scope exists already.
@@ -32,8 +76,8 @@ NodeNames::NodeNames(const GraphModel& graph) {
     scopes_[scope_of.at(body_of(graph, it.parent))].inner.push_back(scopes_.size());
     scopes_.push_back({it.scope, {}, {}});
   }
-  // A name of a node has priority over the same name of a result, so it is added first.
-  for (const bool results : {false, true})
+  // The key of a node precedes its name, which precedes that of a result.
+  for (const Member kind : {&GraphNode::key, &GraphNode::name, Member(nullptr)})
     for (size_t n = 0; n < graph.nodes().size(); n++) {
       const GraphNode& node = graph.nodes()[n];
       if (node.kind != NodeKind::op) continue;
@@ -42,8 +86,8 @@ NodeNames::NodeNames(const GraphModel& graph) {
         own.emplace(name, static_cast<int>(n));
         all_.emplace(name, static_cast<int>(n));
       };
-      if (!results)
-        add(node.name);
+      if (kind)
+        add(node.*kind);
       else
         for (const int v : node.outputs)
           if (v != kNone) add(graph.value(v).name);

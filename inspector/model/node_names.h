@@ -1,21 +1,34 @@
 // The operators of a graph by the names that the compiler gives to their instructions.
+//
+// An instruction has the name of its node. Nodes of a model may have no name, or one that other
+// nodes have, too, so the inspector compiles a copy whose nodes have the names of unique_names().
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "ir/graph.h"
 #include "model/graph_model.h"
 
 namespace poprt::inspector {
+
+// A name for each node of the graph and of its subgraphs that no other of them has: the name of the
+// node, or that of its first result if the node has no name or shares it. A number is appended if
+// another node or result has that name, too.
+std::unordered_map<const ir::Node*, std::string> unique_names(const ir::Graph& graph);
+
+// Returns a copy in which these are the names of the nodes.
+std::unique_ptr<ir::Graph> with_unique_names(const ir::Graph& graph);
 
 class NodeNames {
  public:
   explicit NodeNames(const GraphModel& graph);
 
-  // Returns the operator whose name, or the name of one of whose results, an instruction has. The
+  // Returns the operator whose GraphNode::key, name, or name of a result an instruction has. The
   // name of an instruction of a body may begin with the prefix of that body
   // (ops/common/body_scope.h). Returns kNone if there is no such operator, or if bodies with the
   // same name contain several.

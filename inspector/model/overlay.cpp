@@ -109,11 +109,18 @@ Overlay overlay_of(std::string name, const Pairs& pairs, const GraphModel& graph
   overlay.name = std::move(name);
   overlay.values.assign(graph.nodes().size(), std::numeric_limits<double>::quiet_NaN());
   std::unordered_map<std::string_view, int> terminals;
+  std::unordered_map<std::string_view, size_t> operators;
   for (size_t i = 0; i < graph.nodes().size(); i++)
     if (graph.nodes()[i].kind != NodeKind::op)
       terminals.emplace(graph.nodes()[i].name, static_cast<int>(i));
+    else
+      operators[graph.nodes()[i].name]++;
   bool any = false;
   for (const auto& [node, value] : pairs) {
+    if (const auto called = operators.find(node); called != operators.end() && called->second > 1) {
+      overlay.shared.push_back(node);
+      continue;
+    }
     int found = graph.node_of_instruction(node);
     if (found == kNone)
       if (const auto terminal = terminals.find(node); terminal != terminals.end())
@@ -147,7 +154,10 @@ Overlay read_overlay(const std::filesystem::path& path, const GraphModel& graph)
                                csv ? read_csv(text, shown) : read_json(text, shown), graph);
   if (overlay.count() == 0)
     fail(ErrorCode::data_loss, "{} has no value for a node of this graph{}", shown,
-         overlay.unknown.empty()
+         !overlay.shared.empty()
+             ? fmt::format("; several nodes have the name '{}': give the names of their results",
+                           shortened(overlay.shared[0], 60))
+         : overlay.unknown.empty()
              ? std::string()
              : fmt::format("; its first name is '{}'", shortened(overlay.unknown[0], 60)));
   return overlay;

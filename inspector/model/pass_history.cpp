@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "compiler/shard.h"
 #include "model/format.h"
+#include "model/node_names.h"
 #include "model/variant_names.h"
 #include "ops/op.h"
 
@@ -104,8 +105,9 @@ Compilation compile_with_history(const ir::Graph& graph, const compiler::DriverO
   options.check_stopped = [&] { recorder.check(); };
   options.progress = progress;
   try {
-    recorder.start(graph);
-    auto executable = compiler::compile_model(graph.clone(), options);
+    auto named = with_unique_names(graph);
+    recorder.start(*named);
+    auto executable = compiler::compile_model(std::move(named), options);
     made.program = std::make_shared<program::Program>(std::move(executable.program));
     made.weights = std::move(executable.weights);
     made.notes = std::move(executable.notes);

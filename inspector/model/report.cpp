@@ -117,6 +117,12 @@ std::vector<Table> node_tables(const GraphModel& g, const std::string& name) {
   const int id = g.find(name);
   if (id == kNone) fail(ErrorCode::not_found, "there is no node or value with the name '{}'", name);
   const GraphNode& n = g.node(id);
+  std::vector<std::string> others;
+  for (const GraphNode& other : g.nodes())
+    if (other.kind == NodeKind::op && other.name == name) others.push_back(other.key);
+  if (n.kind == NodeKind::op && others.size() > 1)
+    fail(ErrorCode::invalid_argument, "{} nodes have the name '{}'; the inspector names them {}",
+         others.size(), name, fmt::join(others, ", "));
   Table t{"node",
           {"property", "value"},
           {{std::string("name"), n.name},

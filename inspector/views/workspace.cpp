@@ -54,6 +54,9 @@ std::shared_ptr<const Document> Workspace::document() const {
 }
 
 GraphView* Workspace::graph() { return front() ? &front()->graph : nullptr; }
+RunView* Workspace::run_view() { return front() ? &front()->run : nullptr; }
+ChipView* Workspace::chip_view() { return front() ? &front()->chip : nullptr; }
+
 bool Workspace::has_input(const std::string& name) {
   Tab* const tab = front();
   if (!tab || !tab->document) return false;
@@ -64,9 +67,6 @@ bool Workspace::has_input(const std::string& name) {
     inputs = tab->compilation->program->inputs;
   return std::ranges::any_of(inputs, [&](const program::Anchor& a) { return a.name == name; });
 }
-
-RunView* Workspace::run_view() { return front() ? &front()->run : nullptr; }
-ChipView* Workspace::chip_view() { return front() ? &front()->chip : nullptr; }
 
 void Workspace::show_message(std::string message, bool is_error) {
   message_ = std::move(message);
@@ -483,6 +483,10 @@ void Workspace::take_overlays(Tab& tab) {
       view_ = View::graph;
       std::string text = fmt::format("{}: {}", overlay->name, counted(overlay->count(), "node"));
       if (overlay->nans > 0) text += fmt::format(", {} without a number", overlay->nans);
+      if (!overlay->shared.empty())
+        text += fmt::format(", {} of several nodes such as '{}'",
+                            counted(overlay->shared.size(), "name"),
+                            shortened(overlay->shared[0], 40));
       if (!overlay->unknown.empty())
         text += fmt::format(", {} unknown such as '{}'", counted(overlay->unknown.size(), "name"),
                             shortened(overlay->unknown[0], 40));

@@ -245,6 +245,21 @@ model_fusion:
         self.fails([DIGITS, "--view", "graph", "--input_shape", "image=3,1,8,8"], "--view passes, program", code=2)
         self.fails([DIGITS, "--view", "run", "--branch", "x"], "--branch: expected", "found 'x'", code=2)
 
+    def test_nodes_with_equal_names_have_their_own_times(self):
+        self.write("twice.ir", b"""graph "g" opset {"": 17} {
+  input %x : f32[64,64]
+  const %w : f32[64,64] = fill 0.5
+  %a : f32[64,64] = MatMul(%x, %w) "mm"
+  %b : f32[64,64] = Softmax(%a)
+  %c : f32[64,64] = MatMul(%b, %w) "mm"
+  output %c
+}
+""")
+        times = [r["ns"] for r in self.rows("twice.ir", "--view", "graph", "--profile", "0.02")["graph"] if r["operator"] in ("MatMul", "Softmax")]
+        self.assertTrue(all(ns > 0 for ns in times), times)
+        self.fails(["twice.ir", "--node", "mm"], "2 nodes have the name 'mm'; the inspector names them a, c")
+        self.assertIn({"property": "name", "value": "mm"}, self.rows("twice.ir", "--node", "c")["node"])
+
     def test_run_options_need_the_run_view(self):
         for words in (["--bench", "1"], ["--input", "x=zeros"], ["--labels", "g.ir"], ["--output", "y=y.npy"], ["--reference", "y=y.npy"],
                       ["--second", "g.ir"], ["--branch", "1"]):

@@ -83,6 +83,21 @@ TEST_F(OverlayTest, BadFilesReportTheExpectedFormatAndPlace) {
   EXPECT_THROW(read_overlay(folder.path / "none.csv", graph), Error);
 }
 
+// A value by a name says nothing about which of several nodes with this name it belongs to.
+TEST(Overlay, NamesOfSeveralNodesGiveNoValue) {
+  const GraphModel graph(*ir::parse_text(R"(graph "g" {
+  input %x : f32[2]
+  %a : f32[2] = Relu(%x) "same"
+  %b : f32[2] = Neg(%a) "same"
+  output %b
+})"));
+  const Overlay o = overlay_of("times", {{"same", 7}, {"b", 2}, {"absent", 3}}, graph);
+  EXPECT_EQ(o.shared, std::vector<std::string>{"same"});
+  EXPECT_EQ(o.unknown, std::vector<std::string>{"absent"});
+  EXPECT_EQ(o.count(), 1u);
+  EXPECT_EQ(o.values[static_cast<size_t>(graph.node_of_instruction("b"))], 2);
+}
+
 TEST_F(OverlayTest, InfiniteValuesAreNotLimitsOfTheScale) {
   const double inf = std::numeric_limits<double>::infinity();
   const Overlay o = overlay_of("errors", {{"a", inf}, {"b", 2}, {"c", 1}}, graph);

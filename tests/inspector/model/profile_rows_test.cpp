@@ -4,6 +4,7 @@
 #include "inspector/sample_files.h"
 #include "model/diff.h"
 #include "model/graph_model.h"
+#include "model/pass_history.h"
 #include "model/profile.h"
 
 namespace poprt::inspector {
@@ -140,6 +141,38 @@ TEST(ProfileRows, NodesOfBodiesHaveTheSumOfTheirRounds) {
   EXPECT_EQ(g.node_of_instruction("rounds_7/absent"), kNone);
   EXPECT_EQ(g.node_of_instruction("rounds/product"), kNone) << "a prefix has a number";
   EXPECT_EQ(g.node_of_instruction("yes_4/same"), kNone) << "two bodies with that name have it";
+}
+
+// The names of nodes need not be there or unique. An instruction belongs to its own node.
+TEST(ProfileRows, NodesWithoutNamesAndWithEqualNamesHaveTheirOwnTimes) {
+  const auto graph = ir::parse_text(R"(graph "net" opset {"": 17} {
+  input %x : f32[1,3,8,8]
+  input %c : bool[]
+  const %w : f32[16,3,3,3] = fill 0.5
+  const %v : f32[16,16,3,3] = fill 0.25
+  %first : f32[1,16,8,8] = Conv(%x, %w) {pads = [1, 1, 1, 1]}
+  %shown : f32[1,16,8,8] = Relu(%first)
+  %second : f32[1,16,8,8] = Conv(%shown, %v) {pads = [1, 1, 1, 1]} "same"
+  %third : f32[1,16,8,8] = Conv(%second, %v) {pads = [1, 1, 1, 1]} "same"
+  %last : f32[1,16,8,8] = If(%c) {then_branch = graph "yes" { %a : f32[1,16,8,8] = Sin(%third) output %a }, else_branch = graph "yes" { %a : f32[1,16,8,8] = Cos(%third) output %a }}
+  output %last
+})");
+  const GraphModel g(*graph);
+  const Compilation made = compile_with_history(*graph);
+  ASSERT_TRUE(made.program) << made.error;
+  ProgramProfile profile;
+  for (const program::Instruction& in : made.program->main) {
+    profile.names.push_back(in.name);
+    profile.instructions.push_back(made.program->kernels[in.kernel].starts_with("control") ? 0 : 1);
+  }
+  std::map<std::string, double> times;
+  const auto all = node_times(g, profile);
+  for (size_t i = 0; i < all.size(); i++)
+    if (all[i] > 0) times[g.nodes()[i].op + " " + g.value(g.nodes()[i].outputs[0]).name] = all[i];
+  for (const char* node : {"Conv first", "Conv second", "Conv third", "Sin a", "Cos a", "If last"})
+    EXPECT_GT(times[node], 0) << node;
+  for (const NodeEvent& e : history_of(made, 0, g.node_of_instruction("first")))
+    EXPECT_NE(e.op.find("Conv"), std::string::npos) << event_text(e);
 }
 
 // An instruction that only one side has takes no time on the other side.
