@@ -12,6 +12,7 @@
 #include "base/log_level.h"
 #include "common/arguments.h"
 #include "common/written_files.h"
+#include "compiler/chip_options.h"
 #include "exec/commands.h"
 #include "exec/support/given_shapes.h"
 #include "kernels/common/instruction_set.h"
@@ -33,7 +34,7 @@ struct InspectSettings {
   int step = -1;
   bool json = false, text = false, svg = false;
 
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, max_size;
 
   // For the run view.
   std::vector<std::string> inputs, references, outputs;
@@ -117,7 +118,10 @@ Compilation compiled(const InspectSettings& s, const Document& d) {
   shapes_from_files(*d.ir, files, settings);
   const ChosenShapes shapes = read_shapes(fmt::format("{}", fmt::join(settings.input_shape, " ")));
   std::string assumed;
-  Compilation made = compile_with_history(*d.ir, options_for_inspection(*d.ir, assumed, shapes));
+  compiler::DriverOptions options = options_for_inspection(*d.ir, assumed, shapes);
+  if (!s.max_size.empty())
+    options.max_size = compiler::loop_rounds(fmt::format("{}", fmt::join(s.max_size, "\n")));
+  Compilation made = compile_with_history(*d.ir, options);
   if (!assumed.empty() && !s.json && s.view != kRunView) fmt::print("compiled for {}\n", assumed);
   made.error = error_with_assumed(made.error, assumed);
   return made;
@@ -271,11 +275,14 @@ int run(const InspectSettings& s) {
   const Document d = load(s.file);
   const bool compiles = s.view == "passes" || s.view == "program" || s.view == "memory" ||
                         s.view == "parts" || s.view == "all" || s.profile > 0;
-  if (!s.shapes.empty() &&
-      (!d.ir || s.svg || (!s.other.empty() && s.profile <= 0) || !(compiles || runs)))
-    throw Usage(
-        "--input_shape is for compiled views (--view passes, program, parts, memory, run or all) "
-        "of an .onnx file or IR text");
+  for (const auto& [option, words] :
+       {std::pair{"--input_shape", &s.shapes}, std::pair{"--max_size", &s.max_size}})
+    if (!words->empty() &&
+        (!d.ir || s.svg || (!s.other.empty() && s.profile <= 0) || !(compiles || runs)))
+      throw Usage(
+          fmt::format("{} is for compiled views (--view passes, program, parts, memory, run or "
+                      "all) of an .onnx file or IR text",
+                      option));
   if (s.svg) {
     if (s.view != InspectSettings().view) throw Usage("--svg draws the graph: leave out --view");
     fmt::print("{}", picture(d));
@@ -387,6 +394,10 @@ void add_inspect(Command& app, std::function<int()>& action) {
   c->add_option("--input_shape", s->shapes,
                 "Shapes of inputs with variable dimensions, NAME=1,3,224,224 [1, and 224 for "
                 "pictures]; the model is compiled at each of several shapes separated by /")
+      ->many();
+  c->add_option("--max_size", s->max_size,
+                "NAME=N: largest number of rounds of the loop whose result is NAME, or bound of a "
+                "size that depends on data")
       ->many();
   c->add_option("--executable", s->executable,
                 "The executable of a .popef with several to run or profile [the first]");

@@ -19,6 +19,7 @@
 #include "app/headless.h"
 #include "base/error.h"
 #include "common/arguments.h"
+#include "compiler/chip_options.h"
 #include "model/format.h"
 #include "model/lost_pages.h"
 #include "plugins/registry.h"
@@ -32,7 +33,7 @@ namespace poprt::inspector {
 namespace {
 
 struct Arguments {
-  std::vector<std::string> files, inputs, shapes, plugins;
+  std::vector<std::string> files, inputs, shapes, max_size, plugins;
   std::string export_graph, screenshot, view, select, size = "1280x800", theme, telemetry_folder,
                                                       page, labels, target, precision, ipus;
   double scale = 1;
@@ -66,6 +67,8 @@ bool load_missing_fonts(float scale) {
 
 void prepare(Workspace& workspace, const Arguments& a) {
   workspace.telemetry_folder = a.telemetry_folder;
+  if (!a.max_size.empty())
+    workspace.max_size = compiler::loop_rounds(fmt::format("{}", fmt::join(a.max_size, "\n")));
   for (const std::string& file : a.files) workspace.open(file);
 }
 
@@ -426,6 +429,10 @@ void add_options(Command& app, poprt::inspector::Arguments& a) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--input_shape", a.shapes, "NAME=1,3,224,224 for inputs with variable dimensions")
+      ->many();
+  app.add_option("--max_size", a.max_size,
+                 "NAME=N: largest number of rounds of the loop whose result is NAME, or bound of a "
+                 "size that depends on data")
       ->many();
   app.add_option("--input", a.inputs,
                  "NAME=FILE for the run view and --profile: .npy, .pb, or a picture "

@@ -109,7 +109,9 @@ ChipModel estimate_on_chip(const ir::Graph& graph, const compiler::DriverOptions
                            const ChipChoice& choice, Progress& progress) {
   progress.step(0.1, "converting for the chip");
   const auto copy = with_unique_names(graph);
-  compiler::convert_model(*copy, options);
+  compiler::DriverOptions conversion = options;
+  conversion.max_size = compiler::scan_rounds(*copy, options.max_size);
+  compiler::convert_model(*copy, conversion);
   compiler::prepare_for_chip(*copy);
   compiler::EstimateOptions o;
   o.target = ipu::target_of(choice.target);
@@ -119,6 +121,7 @@ ChipModel estimate_on_chip(const ir::Graph& graph, const compiler::DriverOptions
                                                    : compiler::Precision::fp16;
   o.chip.available_memory_proportion = choice.proportion;
   o.chip.num_ipus = choice.ipus;
+  o.rounds = options.max_size;
   progress.step(0.4, "planning");
   ipu::Estimate e = ipu::estimate_of(compiler::chip_program(*copy, o), o.target, o.chip);
   std::vector<ipu::Remedy> remedies;

@@ -248,6 +248,7 @@ void Workspace::compile(Tab& tab) {
   compiler::DriverOptions options;
   try {
     options = options_for_inspection(*tab.document->ir, tab.assumed, tab.shapes);
+    options.max_size = max_size;
   } catch (const Error& e) {
     tab.compile_error = e.what();
     return;
@@ -280,9 +281,9 @@ void Workspace::start_estimate(Tab& tab) {
   tab.open_shapes = shapes_text(*tab.document->ir, tab.shapes);
   if (tab.chip.shows(tab.document->ir, tab.open_shapes)) return;
   try {
-    tab.chip.set_model(tab.document->ir,
-                       options_for_inspection(*tab.document->ir, assumed, tab.shapes),
-                       tab.open_shapes);
+    auto options = options_for_inspection(*tab.document->ir, assumed, tab.shapes);
+    options.max_size = max_size;
+    tab.chip.set_model(tab.document->ir, std::move(options), tab.open_shapes);
     tab.assumed = assumed;
   } catch (const Error& e) {
     tab.chip.refuse(printable(e.what()));
@@ -484,9 +485,9 @@ void Workspace::take_overlays(Tab& tab) {
       std::string text = fmt::format("{}: {}", overlay->name, counted(overlay->count(), "node"));
       if (overlay->nans > 0) text += fmt::format(", {} without a number", overlay->nans);
       if (!overlay->shared.empty())
-        text += fmt::format(", {} of several nodes such as '{}'",
-                            counted(overlay->shared.size(), "name"),
-                            shortened(overlay->shared[0], 40));
+        text +=
+            fmt::format(", {} of several nodes such as '{}'",
+                        counted(overlay->shared.size(), "name"), shortened(overlay->shared[0], 40));
       if (!overlay->unknown.empty())
         text += fmt::format(", {} unknown such as '{}'", counted(overlay->unknown.size(), "name"),
                             shortened(overlay->unknown[0], 40));

@@ -107,6 +107,8 @@ class Workspace {
   Settings& settings();
   // The folder of telemetry that the queues view reads; empty: the user's default.
   std::filesystem::path telemetry_folder;
+  // Options::max_size of every compilation and estimate.
+  std::map<std::string, int64_t> max_size;
   const std::string& message() const { return message_; }
   bool help_open() const { return help_; }
   bool palette_open() const { return palette_; }

@@ -260,6 +260,31 @@ model_fusion:
         self.fails(["twice.ir", "--node", "mm"], "2 nodes have the name 'mm'; the inspector names them a, c")
         self.assertIn({"property": "name", "value": "mm"}, self.rows("twice.ir", "--node", "c")["node"])
 
+    def test_a_loop_with_scan_outputs_needs_a_bound_of_its_rounds(self):
+        self.write("scan.ir", b"""graph "g" opset {"": 17} {
+  input %m : s64[]
+  input %x : f32[4]
+  %y : f32[4], %all : f32[?,4] = Loop(%m, _, %x) {body = graph "b" {
+    input %i : s64[]
+    input %c : bool[]
+    input %v : f32[4]
+    %k : bool[] = Identity(%c)
+    %n : f32[4] = Exp(%v)
+    output %k
+    output %n
+    output %n
+  }} "rounds"
+  output %y
+  output %all
+}
+""")
+        for view in ("program", "run", "passes"):
+            if view != "passes":
+                self.fails(["scan.ir", "--view", view], "option max_size: all=N")
+            self.rows("scan.ir", "--view", view, "--max_size", "all=3")
+        self.fails(["scan.ir", "--view", "program", "--max_size", "all"], "--max_size: expected NAME=N, found 'all'")
+        self.fails(["scan.ir", "--view", "graph", "--max_size", "all=3"], "--max_size is for compiled views", code=2)
+
     def test_run_options_need_the_run_view(self):
         for words in (["--bench", "1"], ["--input", "x=zeros"], ["--labels", "g.ir"], ["--output", "y=y.npy"], ["--reference", "y=y.npy"],
                       ["--second", "g.ir"], ["--branch", "1"]):
