@@ -188,9 +188,11 @@ const char* pixel_range_name(PixelRange range) { return kRangeNames[static_cast<
 InputChoice input_choice(std::string_view word) {
   if (word.empty())
     fail(ErrorCode::invalid_argument, "an input is random, zeros, or a file; found nothing");
+  const std::string_view whole = word;
   if (word == "random") return {};
   if (word == "zeros") return {InputKind::zeros, {}};
   InputChoice choice{InputKind::file, {}};
+  int ranges = 0;
   const auto ends = [&](std::string_view ending) {
     const bool found = word.size() > ending.size() && word.ends_with(ending) &&
                        word[word.size() - ending.size() - 1] == ':';
@@ -200,8 +202,22 @@ InputChoice input_choice(std::string_view word) {
   for (int turn = 0; turn < 2; turn++) {  // NAME:range:crop or NAME:crop:range
     if (ends("crop")) choice.crop = true;
     for (int r = 0; r < kPixelRanges; r++)
-      if (ends(kRangeNames[r])) choice.pixels = static_cast<PixelRange>(r);
+      if (ends(kRangeNames[r])) {
+        choice.pixels = static_cast<PixelRange>(r);
+        ranges++;
+      }
   }
+  if (ranges > 1)
+    fail(ErrorCode::invalid_argument, "'{}' has several of unit, symmetric, bytes and imagenet",
+         printable(std::string(whole)));
+  // A file may have ":" in its name.
+  const size_t colon = word.rfind(':');
+  std::error_code ignored;
+  if (colon != word.npos && is_input_file(word.substr(0, word.find(':'))) &&
+      !std::filesystem::exists(word, ignored))
+    fail(ErrorCode::invalid_argument,
+         "'{}' is none of unit, symmetric, bytes, imagenet and crop, which may follow a picture",
+         printable(std::string(word.substr(colon + 1))));
   choice.path = word;
   return choice;
 }

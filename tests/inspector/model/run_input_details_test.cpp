@@ -174,6 +174,12 @@ TEST(RunInputDetails, PathsEndInPictureOptions) {
   }
   EXPECT_EQ(refusal([] { input_choice(""); }),
             "invalid_argument: an input is random, zeros, or a file; found nothing");
+  EXPECT_EQ(refusal([] { input_choice("a.png:foo"); }),
+            "invalid_argument: 'foo' is none of unit, symmetric, bytes, imagenet and crop, which "
+            "may follow a picture");
+  EXPECT_EQ(refusal([] { input_choice("a.png:imagenet:bytes"); }),
+            "invalid_argument: 'a.png:imagenet:bytes' has several of unit, symmetric, bytes and "
+            "imagenet");
 }
 
 TEST(RunInputDetails, FilesOfInputsByTheirEndings) {
