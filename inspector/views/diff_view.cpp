@@ -131,7 +131,11 @@ void DiffView::settle() {
 
 std::string DiffView::status() const {
   if (!left_ || !right_) return "nothing to compare with";
-  return diff_ ? counted(diff_->rows.size(), "difference") : "comparing";
+  if (!diff_) return "comparing";
+  const auto same =
+      static_cast<size_t>(std::ranges::count(diff_->rows, Change::none, &DiffRow::change));
+  return counted(diff_->rows.size() - same, "difference") +
+         (same > 0 ? fmt::format(", {} the same", same) : "");
 }
 
 void DiffView::draw(ImVec2 size) {

@@ -77,6 +77,20 @@ TEST_F(WorkspaceTest, CompareShowsTheErrorOfEachNode) {
   EXPECT_TRUE(sees("relative error: 0")) << "the legend of the graphs";
 }
 
+// Rows of equal values are listed, and are no differences.
+TEST_F(WorkspaceTest, CompareCountsOnlyDifferences) {
+  open_sample();
+  std::string other = kSampleText;
+  other.replace(other.find("Sigmoid(%b)"), 11, "Tanh(%b)");
+  workspace->open(folder.write("other.ir", other));
+  settle();
+  press('7', true);
+  EXPECT_TRUE(sees(" 2 differences")) << "the operator and the size of the file";
+  EXPECT_FALSE(sees("the same"));
+  click("Error of each node");
+  EXPECT_TRUE(sees(" 4 differences, 2 the same")) << "a and b do not depend on the operator";
+}
+
 TEST_F(WorkspaceTest, ComparesTwoDocuments) {
   open_sample();
   std::string other = kSampleText;
