@@ -575,7 +575,7 @@ void ChipView::draw_operations(ImVec2 size) {
       return operations_.descending ? key(a) > key(b) : key(a) < key(b);
     });
   }
-  const double all = std::max(1.0, model_->all_cycles());
+  const auto all = static_cast<double>(std::max<int64_t>(1, model_->estimate().cycles));
   const ui::Colours& c = ui::colours();
   std::vector<ui::Column> columns = {{"Operation", 2.4f},
                                      {"Type", 2, false, true},
