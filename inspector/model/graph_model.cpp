@@ -475,6 +475,11 @@ std::vector<std::pair<std::string, size_t>> GraphModel::operator_counts() const 
   return rows;
 }
 
+size_t GraphModel::operator_count() const {
+  return static_cast<size_t>(std::count_if(
+      nodes_.begin(), nodes_.end(), [](const GraphNode& n) { return n.kind == NodeKind::op; }));
+}
+
 size_t GraphModel::edge_count() const {
   size_t edges = 0;
   for (const GraphValue& v : values_)

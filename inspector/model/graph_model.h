@@ -93,6 +93,8 @@ class GraphModel {
   std::vector<int> successors(int node) const;
   // Number of nodes per operator, most frequent first.
   std::vector<std::pair<std::string, size_t>> operator_counts() const;
+  // Number of operators, including those of subgraphs.
+  size_t operator_count() const;
   uint64_t weight_bytes() const { return groups_[kRoot].weight_bytes; }
   size_t edge_count() const;
 

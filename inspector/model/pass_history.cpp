@@ -25,6 +25,9 @@ constexpr const char* kBetweenPasses = "control flow";
 constexpr const char* kModelStage = "model";
 constexpr const char* kInference = "shape_inference";
 
+// The inputs and outputs of branches and bodies are no nodes of the model.
+bool is_counted(const GraphNode& n) { return n.kind == NodeKind::op || n.group == kRoot; }
+
 class Recorder {
  public:
   Recorder(Compilation& to, const std::atomic<bool>* cancel) : to_(to), cancel_(cancel) {}
@@ -36,16 +39,18 @@ class Recorder {
         part.empty() ? "the original model" : "start of a part that is compiled separately";
     step.stage = kModelStage;
     step.graph = std::make_shared<GraphModel>(graph);
-    step.nodes_before = step.nodes_after = graph.node_count();
+    step.nodes_before = step.nodes_after = step.graph->operator_count();
+    outer_nodes_ = graph.node_count();
     to_.steps.push_back(std::move(step));
   }
 
   void after(const passes::PassReport& report, const ir::Graph& graph, const char* stage) {
     check();
     // The compiler may have changed the graph between two passes.
-    if (report.rewrites == 0 && report.nodes_before != to_.steps.back().nodes_after)
-      add({kBetweenPasses, 0, 0, to_.steps.back().nodes_after, report.nodes_before}, graph, stage);
+    if (report.rewrites == 0 && report.nodes_before != outer_nodes_)
+      add({kBetweenPasses, 0, 0, outer_nodes_, report.nodes_before}, graph, stage);
     add(report, graph, stage);
+    outer_nodes_ = report.nodes_after;
   }
 
   void check() const {
@@ -63,25 +68,27 @@ class Recorder {
     step.stage = stage;
     step.rewrites = report.rewrites;
     step.milliseconds = report.milliseconds;
-    step.nodes_before = report.nodes_before;
-    step.nodes_after = report.nodes_after;
     step.graph = to_.steps.back().graph;
+    step.nodes_before = step.graph->operator_count();
     if (report.rewrites > 0 || report.nodes_before != report.nodes_after) {
       auto made = std::make_shared<GraphModel>(graph);
       step.changes = std::make_shared<GraphChanges>(changes_between(*step.graph, *made));
-      step.added = step.changes->added;
       step.changed = step.changes->changed;
-      step.removed = step.changes->removed.size();
+      for (size_t i = 0; i < made->nodes().size(); i++)
+        step.added += step.changes->after[i] == Change::added && is_counted(made->nodes()[i]);
+      for (const int n : step.changes->removed) step.removed += is_counted(step.graph->node(n));
       step.graph = std::move(made);
     } else if (report.name == kInference) {
       // Types that follow from given shapes must not count as changes of the next pass.
       auto made = std::make_shared<GraphModel>(graph);
       if (changes_between(*step.graph, *made).changed > 0) step.graph = std::move(made);
     }
+    step.nodes_after = step.graph->operator_count();
     to_.steps.push_back(std::move(step));
   }
 
   Compilation& to_;
+  size_t outer_nodes_ = 0;  // of the graph itself after the last step
   const std::atomic<bool>* cancel_;
 };
 

@@ -19,11 +19,12 @@ struct PassStep {
   std::string name, summary, stage;  // stage: "model", "convert", "compile"
   int64_t rewrites = 0;
   double milliseconds = 0;
-  size_t nodes_before = 0, nodes_after = 0;
+  size_t nodes_before = 0, nodes_after = 0;  // operators, including those of branches and bodies
   // After the step; shared with the previous step if nothing changed. Types that are inferred
   // again, for example from the shapes of the compilation, are no changes of a step.
   std::shared_ptr<const GraphModel> graph;
   std::shared_ptr<const GraphChanges> changes;  // since the previous step; null if nothing changed
+  // Without the inputs and outputs of branches and bodies that are added or removed.
   size_t added = 0, removed = 0, changed = 0;
 };
 

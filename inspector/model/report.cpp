@@ -46,7 +46,7 @@ Table summary(const Document& d) {
   for (const std::string& p : d.problems) add("problem", p);
   if (d.graph) {
     add("graph", d.graph->name());
-    add("nodes", std::to_string(d.graph->nodes().size()));
+    add("nodes", std::to_string(d.graph->operator_count()));
     add("edges", std::to_string(d.graph->edge_count()));
     add("groups", std::to_string(d.graph->groups().size() - 1));
     add("weights", std::to_string(d.graph->weight_bytes()));

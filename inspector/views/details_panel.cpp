@@ -53,9 +53,7 @@ void DetailsPanel::draw_overview(GraphView& view) {
   draw_found(view);
   draw_renames();
   ui::heading(g.name().empty() ? "Graph" : g.name());
-  size_t operators = 0;
-  for (const auto& [op, count] : g.operator_counts()) operators += count;
-  ui::row("nodes", std::to_string(operators));
+  ui::row("nodes", std::to_string(g.operator_count()));
   ui::row("edges", std::to_string(g.edge_count()));
   ui::row("groups", std::to_string(g.groups().size() - 1));
   ui::row("weights", bytes_text(g.weight_bytes()));

@@ -114,9 +114,7 @@ void GraphView::set_graph(std::shared_ptr<const GraphModel> graph) {
   open_.clear();
   if (!graph_) return;
   layout_ = std::make_shared<GraphLayout>(graph_, direction_);
-  operators_ =
-      static_cast<size_t>(std::count_if(graph_->nodes().begin(), graph_->nodes().end(),
-                                        [](const GraphNode& n) { return n.kind == NodeKind::op; }));
+  operators_ = graph_->operator_count();
   check_visible_ = true;
   most_weight_bytes_ = most_output_bytes_ = 1;
   for (const GraphNode& n : graph_->nodes()) {

@@ -224,6 +224,21 @@ TEST(PassHistoryShapes, OpenDimensionsAreAsChosen) {
     EXPECT_NE(message_for(wrong).find("expected NAME=1,3,224,224"), std::string::npos) << wrong;
 }
 
+// Nodes of branches and bodies count like others, so that the counts of a step agree.
+TEST(PassHistory, CountsIncludeBranchesAndBodies) {
+  const auto graph = ir::parse_text(kControlFlowText);
+  const Compilation c = compile_with_history(*graph);
+  ASSERT_EQ(c.error, "");
+  EXPECT_EQ(c.steps[0].nodes_after, 14u);
+  EXPECT_EQ(c.steps[0].nodes_after, GraphModel(*graph).operator_count());
+  size_t most = 0;
+  for (const PassStep& s : c.steps) {
+    EXPECT_EQ(s.nodes_after, s.nodes_before + s.added - s.removed) << s.name;
+    most = std::max(most, s.added);
+  }
+  EXPECT_GT(most, 0u) << "the loop is unrolled";
+}
+
 TEST(PassHistory, StepsHaveASummaryAndCounts) {
   std::vector<std::pair<double, std::string>> reports;
   const auto graph = ir::parse_text(kSampleText);
