@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <type_traits>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -23,8 +25,22 @@ std::string cell_text(const Cell& cell) {
     std::string operator()(int64_t n) const { return std::to_string(n); }
     std::string operator()(double x) const { return number_text(x); }
     std::string operator()(bool b) const { return b ? "yes" : "no"; }
+    std::string operator()(std::monostate) const { return "-"; }
   };
   return std::visit(Visitor{}, cell);
+}
+
+// JSON has no infinite values and no NaN, so they are the words of the text.
+nlohmann::ordered_json json_of(const Cell& cell) {
+  if (const auto* x = std::get_if<double>(&cell); x && !std::isfinite(*x)) return cell_text(cell);
+  return std::visit(
+      [](const auto& value) -> nlohmann::ordered_json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
+          return nullptr;
+        else
+          return value;
+      },
+      cell);
 }
 
 // Columns on the screen, not bytes.
@@ -360,8 +376,7 @@ std::string tables_json(const std::vector<Table>& tables) {
     auto rows = nlohmann::ordered_json::array();
     for (const auto& row : t.rows) {
       auto object = nlohmann::ordered_json::object();
-      for (size_t c = 0; c < row.size(); c++)
-        std::visit([&](const auto& value) { object[t.columns[c]] = value; }, row[c]);
+      for (size_t c = 0; c < row.size(); c++) object[t.columns[c]] = json_of(row[c]);
       rows.push_back(std::move(object));
     }
     all[t.name] = std::move(rows);
@@ -438,6 +453,7 @@ std::vector<Table> queues_tables(const TelemetryHistory& history) {
           {"model", "replica", "pid", "alive", "completed", "failed", "requests_per_second",
            "p50_ns", "p99_ns", "queue", "direction", "fill", "capacity", "high_water", "stalls"},
           {}};
+  const auto latency = [](double ns) { return ns < 0 ? Cell(std::monostate()) : Cell(ns); };
   for (const TelemetrySeries& s : history.series()) {
     if (s.samples.empty()) continue;
     const TelemetrySample& last = s.samples.back();
@@ -446,7 +462,7 @@ std::vector<Table> queues_tables(const TelemetryHistory& history) {
       const QueueSample& now = last.queues[i];
       t.rows.push_back({s.name, int64_t{s.replica}, whole(s.pid), s.alive,
                         whole(last.all_completed), whole(last.all_failed), last.requests_per_second,
-                        last.p50_ns, last.p99_ns, q.name,
+                        latency(last.p50_ns), latency(last.p99_ns), q.name,
                         std::string(q.is_output ? "output" : "input"), whole(now.fill),
                         whole(q.capacity), whole(now.high_water), whole(now.stalls)});
     }

@@ -12,7 +12,8 @@
 
 namespace poprt::inspector {
 
-using Cell = std::variant<std::string, int64_t, double, bool>;
+// Without a value, it is "-" in a text and null in JSON.
+using Cell = std::variant<std::string, int64_t, double, bool, std::monostate>;
 
 struct Table {
   std::string name;

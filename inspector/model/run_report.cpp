@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "model/format.h"
 #include "model/tensor_statistics.h"
@@ -22,13 +21,13 @@ std::vector<Table> run_tables(const RunResult& result, size_t top,
   }
   const auto add = [&](const char* role, const std::vector<NamedTensor>& list) {
     for (const NamedTensor& t : list) {
-      TensorStatistics s = tensor_statistics(t.tensor);
-      if (!s.has_finite() && s.examined > 0)
-        s.least = s.most = s.mean = std::numeric_limits<double>::quiet_NaN();
+      const TensorStatistics s = tensor_statistics(t.tensor);
+      const bool has_range = s.has_finite() || s.examined == 0;
+      const auto shown = [&](double x) { return has_range ? Cell(x) : Cell(std::monostate()); };
       tables[1].rows.push_back(
           {std::string(role), t.name,
            fmt::format("{} {}", dtype_name(t.tensor.dtype()), dimensions_text(t.tensor.shape())),
-           s.least, s.most, s.mean, static_cast<int64_t>(s.nans),
+           shown(s.least), shown(s.most), shown(s.mean), static_cast<int64_t>(s.nans),
            static_cast<int64_t>(s.infinities)});
     }
   };

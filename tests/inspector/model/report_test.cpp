@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "inspector/sample_files.h"
 #include "model/profile.h"
 
@@ -232,6 +233,15 @@ TEST_F(ReportTables, OpaqueBlobsAreShownAsTextUpToAPage) {
   EXPECT_EQ(std::get<std::string>(rows[0][3]), std::string(4096, 'a'));
   EXPECT_TRUE(std::get<std::string>(rows[1][3]).ends_with("… 4097 bytes in all\n"));
   EXPECT_EQ(std::get<std::string>(rows[2][3]), "a b");
+}
+
+// JSON has no infinite values. A cell without a value is null.
+TEST(Reports, JsonHasTheNumbersOfTheText) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Table t{"t", {"a", "b", "c", "d"}, {{inf, -inf, 0.5, std::monostate()}}};
+  const auto json = parse_json(tables_json({t}));
+  EXPECT_EQ(json.at("t").at(0).dump(), R"({"a":"inf","b":"-inf","c":0.5,"d":null})");
+  EXPECT_EQ(table_tsv(t), "a\tb\tc\td\ninf\t-inf\t0.5\t-\n");
 }
 
 TEST_F(ReportTables, ARecordingIsAListOfQueuesAndVariants) {
