@@ -272,6 +272,8 @@ int run(const InspectSettings& s) {
     return watch(s);
   }
   if (!s.record.empty()) throw Usage("--record is for running processes; omit FILE");
+  if (s.step >= 0 && s.view != "passes" && s.view != "all")
+    throw Usage("--step is for --view passes");
   const Document d = load(s.file);
   const bool compiles = s.view == "passes" || s.view == "program" || s.view == "memory" ||
                         s.view == "parts" || s.view == "all" || s.profile > 0;

@@ -290,6 +290,7 @@ model_fusion:
                       ["--second", "g.ir"], ["--branch", "1"]):
             self.fails(["g.ir", *words], "--view run", code=2)
             self.fails(["g.ir", "--view", "graph", *words], "--view run", code=2)
+        self.fails(["g.ir", "--view", "graph", "--step", "1"], "--step is for --view passes", code=2)
         self.fails(["g.ir", "--view", "run", "--input", "x=zeros", "x=zeros"], "input 'x' is given twice", code=2)
 
     def test_shapes_are_for_compiled_views(self):
