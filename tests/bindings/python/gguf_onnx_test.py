@@ -28,13 +28,18 @@ class File:
     """A file with the form of a model: fields by their keys after the architecture, types of tensors by the ends of their names."""
 
     def __init__(self, architecture="llama", kind="Q8_0", *, tied=True, table="", window=0, width=WIDTH, kv_heads=KV_HEADS, rotated=None,
-                 base=1000.0, stretched=False, output_bias=False, vocabulary=VOCABULARY, more=(), without=()):
+                 base=1000.0, stretched=False, output_bias=False, vocabulary=VOCABULARY, layers=LAYERS, fused=True, more=(),
+                 without=(), tensors=()):
         self.architecture, self.kind, self.tied, self.window, self.vocabulary = architecture, kind, tied, window, vocabulary
         self.width, self.kv_heads, self.rotated, self.base = width, kv_heads, rotated or width, base
         self.table = table or (kind if kind in ("F16", "Q8_0") else "Q8_0")
-        self.stretched, self.output_bias = stretched, output_bias
-        self.fields = {"context_length": LENGTH, "embedding_length": HIDDEN, "block_count": LAYERS, "feed_forward_length": MLP,
-                       "attention.head_count": HEADS, "attention.layer_norm_rms_epsilon": EPSILON}
+        self.stretched, self.output_bias, self.layers = stretched, output_bias, layers
+        self.gemma, self.phi2, self.phi3 = architecture.startswith("gemma"), architecture == "phi2", architecture == "phi3"
+        self.fused = fused and architecture.startswith("phi")
+        self.post_norms, self.qk_norms = architecture in ("gemma2", "gemma3"), architecture in ("qwen3", "gemma3")
+        self.epsilon = "attention.layer_norm_epsilon" if self.phi2 else "attention.layer_norm_rms_epsilon"
+        self.fields = {"context_length": LENGTH, "embedding_length": HIDDEN, "block_count": layers, "feed_forward_length": MLP,
+                       "attention.head_count": HEADS, self.epsilon: EPSILON}
         if kv_heads != HEADS:
             self.fields["attention.head_count_kv"] = kv_heads
         if width != WIDTH:
@@ -50,8 +55,27 @@ class File:
                         "tokenizer.ggml.token_type": [1 if i < 26 else 3 for i in range(VOCABULARY)],
                         "tokenizer.ggml.merges": ["a b"], "tokenizer.ggml.eos_token_id": VOCABULARY - 1}
         for key, value in dict(more).items():
-            (self.general if key.startswith("tokenizer.") else self.fields)[key] = value
-        self.without = without
+            (self.general if key.startswith(("tokenizer.", "split.")) else self.fields)[key] = value
+        self.without, self.tensors = without, tensors
+
+    def field(self, key, default):
+        return default if key in self.without else self.fields.get(key, default)
+
+    def window_of(self, i):
+        """The window of layer i, or 0."""
+        period = self.field("attention.sliding_window_pattern", {"gemma2": 2, "gemma3": 6}.get(self.architecture, 0))
+        if period and (i + 1) % period == 0:
+            return 0
+        return self.field("attention.sliding_window", 4096 if self.architecture == "gemma2" else 0)
+
+    def frequencies(self, i, factors):
+        """The angles by which layer i rotates the elements of two neighbouring tokens."""
+        base, stretch = self.field("rope.freq_base", 10000.0), self.field("rope.scaling.factor", 1.0)
+        if self.field("rope.scaling.type", "") == "none":
+            stretch = 1.0
+        if self.window_of(i) and self.architecture == "gemma3":
+            base, stretch = self.field("rope.freq_base_swa", 10000.0), 1.0
+        return 1.0 / base ** (np.arange(0, self.rotated, 2) / self.rotated) / stretch / factors
 
     def write(self, path):
         """Writes the file and returns its weights, rounded as in the file."""
@@ -62,8 +86,8 @@ class File:
         for key, value in [*((f"{self.architecture}.{k}", v) for k, v in self.fields.items()), *self.general.items()]:
             if key in self.without or key.partition(".")[2] in self.without:
                 continue
-            add = {str: writer.add_string, float: writer.add_float32, list: writer.add_array}.get(type(value), writer.add_uint32)
-            add(key, value)
+            adders = {str: writer.add_string, float: writer.add_float32, list: writer.add_array, bool: writer.add_bool}
+            adders.get(type(value), writer.add_uint32)(key, value)
         weights = {}
 
         def add_tensor(name, *shape, scale, how):
@@ -83,20 +107,32 @@ class File:
         if self.output_bias:
             add_tensor("output.bias", self.vocabulary, scale=3.0, how="F32")
         add_tensor("output_norm.weight", HIDDEN, scale=0.1, how="F32")
+        if self.phi2:
+            add_tensor("output_norm.bias", HIDDEN, scale=0.3, how="F32")
         query, keys = HEADS * self.width, self.kv_heads * self.width
-        for i in range(LAYERS):
+        for i in range(self.layers):
             block = f"blk.{i}."
-            for name, rows, columns in (("attn_q", query, HIDDEN), ("attn_k", keys, HIDDEN), ("attn_v", keys, HIDDEN),
-                                        ("attn_output", HIDDEN, query), ("ffn_gate", MLP, HIDDEN), ("ffn_up", MLP, HIDDEN),
-                                        ("ffn_down", HIDDEN, MLP)):
+            rows_of = {"attn_q": query, "attn_k": keys, "attn_v": keys}
+            if self.fused:
+                rows_of = {"attn_qkv": query + 2 * keys}
+            rows_of.update({"attn_output": HIDDEN, "ffn_gate": MLP, "ffn_up": MLP * (1 + self.phi3), "ffn_down": HIDDEN})
+            if self.phi2 or self.phi3:
+                del rows_of["ffn_gate"]
+            for name, rows in rows_of.items():
+                columns = {"attn_output": query, "ffn_down": MLP}.get(name, HIDDEN)
                 add_tensor(block + name + ".weight", rows, columns, scale=0.25, how=self.kind)
-                if self.architecture == "qwen2" and name in ("attn_q", "attn_k", "attn_v"):
+                if self.phi2 or self.architecture == "qwen2" and name in ("attn_q", "attn_k", "attn_v"):
                     add_tensor(block + name + ".bias", rows, scale=0.3, how="F32")
-            add_tensor(block + "attn_norm.weight", HIDDEN, scale=0.1, how="F32")
-            add_tensor(block + "ffn_norm.weight", HIDDEN, scale=0.1, how="F32")
-            if self.architecture == "qwen3":
+            norms = ["attn_norm", *["ffn_norm"] * (not self.phi2), *["post_attention_norm", "post_ffw_norm"] * self.post_norms]
+            for name in norms:
+                add_tensor(f"{block}{name}.weight", HIDDEN, scale=0.1, how="F32")
+                if self.phi2:
+                    add_tensor(f"{block}{name}.bias", HIDDEN, scale=0.3, how="F32")
+            if self.qk_norms:
                 add_tensor(block + "attn_q_norm.weight", self.width, scale=0.1, how="F32")
                 add_tensor(block + "attn_k_norm.weight", self.width, scale=0.1, how="F32")
+        for name in self.tensors:
+            add_tensor(name, 8, scale=1.0, how="F32")
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
@@ -104,18 +140,19 @@ class File:
         return weights
 
 
-def reference(form, w, prompt, count):
-    """Greedy tokens, each from the whole text, until two tokens are nearly as probable."""
-    width, rotated = form.width, form.rotated
-    frequency = 1.0 / form.base ** (np.arange(0, rotated, 2) / rotated) / w.get("rope_freqs.weight", 1)
+def reference_logits(form, w, ids):
+    """The logits after each of the tokens, in 64 bits."""
+    width, rotated, n = form.width, form.rotated, len(ids)
 
     def norm(x, name):
-        return x / np.sqrt((x * x).mean(-1, keepdims=True) + EPSILON) * w[name + ".weight"]
+        if form.phi2:
+            x = x - x.mean(-1, keepdims=True)
+        return x / np.sqrt((x * x).mean(-1, keepdims=True) + EPSILON) * w[name + ".weight"] + w.get(name + ".bias", 0)
 
     def linear(x, name):
         return x @ w[name + ".weight"].T + w.get(name + ".bias", 0)
 
-    def rotate(whole):
+    def rotate(whole, frequency):
         x, rest = whole[..., :rotated], whole[..., rotated:]
         angle = np.arange(len(x))[:, None, None] * frequency
         cos, sin = np.cos(angle), np.sin(angle)
@@ -128,34 +165,85 @@ def reference(form, w, prompt, count):
             y = np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
         return np.concatenate([y, rest], -1)
 
+    def active(x):
+        if form.gemma or form.phi2:
+            return x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+        return x / (1 + np.exp(-x))
+
+    def capped(x, cap):
+        return cap * np.tanh(x / cap) if cap else x
+
+    def attention(y, i):
+        block, age = f"blk.{i}.", np.arange(n)[:, None] - np.arange(n)
+        query, keys = HEADS * width, form.kv_heads * width
+        if form.fused:
+            parts = np.split(linear(y, block + "attn_qkv"), [query, query + keys], -1)
+        else:
+            parts = [linear(y, f"{block}attn_{p}") for p in "qkv"]
+        q, k, v = (part.reshape(n, -1, width) for part in parts)
+        if form.qk_norms:
+            q, k = norm(q, block + "attn_q_norm"), norm(k, block + "attn_k_norm")
+        frequency = form.frequencies(i, w.get("rope_freqs.weight", 1))
+        q, k = rotate(q, frequency), np.repeat(rotate(k, frequency), HEADS // form.kv_heads, 1)
+        v = np.repeat(v, HEADS // form.kv_heads, 1)
+        large = form.layers == {"gemma2": 46, "gemma3": 62}.get(form.architecture)
+        scores = np.einsum("shd,thd->hst", q, k) / np.sqrt(HIDDEN // HEADS if large else width)
+        if form.architecture == "gemma2":
+            scores = capped(scores, form.field("attn_logit_softcapping", 50.0))
+        scores[:, (age < 0) | (age >= (form.window_of(i) or n))] = -np.inf
+        p = np.exp(scores - scores.max(-1, keepdims=True))
+        y = np.einsum("hst,thd->shd", p / p.sum(-1, keepdims=True), v).reshape(n, -1)
+        return linear(y, block + "attn_output")
+
+    def mlp(y, block):
+        up = linear(y, block + "ffn_up")
+        if form.phi2:
+            return linear(active(up), block + "ffn_down")
+        gate, up = np.split(up, 2, -1) if form.phi3 else (linear(y, block + "ffn_gate"), up)
+        return linear(active(gate) * up, block + "ffn_down")
+
+    x = w["token_embd.weight"][ids]
+    if form.gemma:
+        x = x * np.sqrt(HIDDEN)
+    for i in range(form.layers):
+        block = f"blk.{i}."
+        y = norm(x, block + "attn_norm")
+        attended = attention(y, i)
+        if form.phi2:
+            x = x + attended + mlp(y, block)
+            continue
+        x = x + (norm(attended, block + "post_attention_norm") if form.post_norms else attended)
+        y = mlp(norm(x, block + "ffn_norm"), block)
+        x = x + (norm(y, block + "post_ffw_norm") if form.post_norms else y)
+    logits = norm(x, "output_norm") @ w.get("output.weight", w["token_embd.weight"]).T + w.get("output.bias", 0)
+    return capped(logits, form.field("final_logit_softcapping", 30.0 if form.architecture == "gemma2" else 0.0))
+
+
+def reference(form, w, prompt, count):
+    """Greedy tokens, each from the whole text, until two tokens are nearly as probable."""
     ids = list(prompt)
     for _ in range(count):
-        n, x = len(ids), w["token_embd.weight"][ids]
-        hidden = np.triu(np.full((n, n), -np.inf), 1)
-        if form.window:
-            hidden += np.tril(np.full((n, n), -np.inf), -form.window)
-        for i in range(LAYERS):
-            block = f"blk.{i}."
-            y = norm(x, block + "attn_norm")
-            q, k, v = (linear(y, f"{block}attn_{p}").reshape(n, -1, width) for p in "qkv")
-            if form.architecture == "qwen3":
-                q, k = norm(q, block + "attn_q_norm"), norm(k, block + "attn_k_norm")
-            q, k = rotate(q), np.repeat(rotate(k), HEADS // form.kv_heads, 1)
-            v = np.repeat(v, HEADS // form.kv_heads, 1)
-            scores = np.einsum("shd,thd->hst", q, k) / np.sqrt(width) + hidden
-            p = np.exp(scores - scores.max(-1, keepdims=True))
-            y = np.einsum("hst,thd->shd", p / p.sum(-1, keepdims=True), v).reshape(n, -1)
-            x = x + linear(y, block + "attn_output")
-            y = norm(x, block + "ffn_norm")
-            gate = linear(y, block + "ffn_gate")
-            x = x + linear(gate / (1 + np.exp(-gate)) * linear(y, block + "ffn_up"), block + "ffn_down")
-        y = norm(x, "output_norm")[-1]
-        logits = y @ w.get("output.weight", w["token_embd.weight"]).T + w.get("output.bias", 0)
+        logits = reference_logits(form, w, ids)[-1]
         best = np.sort(logits)[-2:]
         if best[1] - best[0] < 1e-2:
             break
         ids.append(int(logits.argmax()))
     return ids[len(prompt):]
+
+
+def generated_logits(folder, ids, prompt, **options):
+    """The logits after each token from the last one of the prompt on, if the generator chooses these tokens."""
+    found, following = [], ids[prompt:] + [0]
+
+    def choose(logits):
+        found.append(np.array(logits, np.float64))
+        forced = np.zeros_like(logits)
+        forced[following[len(found) - 1]] = 1000
+        return forced
+
+    with Generator(folder, **options) as g:
+        list(g.generate(ids[:prompt], max_new_tokens=len(following), ignore_stop=1, logits_processor=choose))
+    return np.array(found)
 
 
 class Gguf(unittest.TestCase):
@@ -194,6 +282,88 @@ class Gguf(unittest.TestCase):
                            ("more tokens than the tokenizer", File(vocabulary=VOCABULARY + 3))):
             with self.subTest(name):
                 self.check(form)
+
+    def check_logits(self, form):
+        weights = form.write(self.path)
+        gguf(self.path, self.made)
+        ids = [int(token) for token in np.random.default_rng(3).integers(0, form.vocabulary, 40)]
+        wanted = reference_logits(form, weights, ids)
+        self.assertGreater(np.std(wanted), 1)
+        for prompt in (1, 24):  # in one step for each token, and in pieces of 8
+            got = generated_logits(self.made, ids, prompt, prefill=8)
+            np.testing.assert_allclose(got, wanted[prompt - 1:], rtol=0, atol=5e-4)
+
+    def test_logits_of_gemma(self):
+        window = {"attention.sliding_window": 5}
+        linear = {"rope.scaling.type": "linear", "rope.scaling.factor": 8.0}
+        for name, form in (
+                ("one head of keys", File("gemma", "Q8_0", width=32, kv_heads=1)),
+                ("16 bits", File("gemma", "F16")),
+                ("caps without keys", File("gemma2", "Q4_0", width=32, layers=3)),
+                ("strong caps", File("gemma2", "Q8_0", layers=4, more={**window, "attn_logit_softcapping": 2.0,
+                                                                                       "final_logit_softcapping": 10.0})),
+                ("no caps", File("gemma2", "F32", more={**window, "attn_logit_softcapping": 0.0, "final_logit_softcapping": 0.0})),
+                ("stretched", File("gemma2", "F16", layers=4, more={**window, **linear})),
+                ("every third layer reads all", File("gemma2", "F32", layers=5, more={**window, "attention.sliding_window_pattern": 3})),
+                ("27 billion", File("gemma2", "F32", width=32, layers=46, more=window)),
+                ("five layers with windows", File("gemma3", "Q8_0", width=32, layers=7, base=1e6, more=window)),
+                ("stretched in layers that read all", File("gemma3", "Q4_0", layers=7, base=1e6, more={**window, **linear})),
+                ("base and pattern", File("gemma3", "F16", layers=4, base=1e6, more={**window, "rope.freq_base_swa": 500.0,
+                                                                                    "attention.sliding_window_pattern": 3})),
+                ("no window", File("gemma3", "Q8_0", layers=3, base=1e5, tied=False, more={"final_logit_softcapping": 10.0})),
+                ("27 billion", File("gemma3", "F32", width=32, layers=62, base=1e6, more=window))):
+            with self.subTest(name, architecture=form.architecture):
+                self.check_logits(form)
+
+    def test_logits_of_phi(self):
+        for name, form in (("fused", File("phi3", "Q4_0", tied=False)), ("tied", File("phi3", "Q8_0", kv_heads=HEADS)),
+                           ("not fused", File("phi3", "Q8_0", fused=False, tied=False)),
+                           ("window", File("phi3", "F16", window=5, tied=False)),
+                           ("rotated in part", File("phi3", "F32", rotated=8, base=10000.0, tied=False)),
+                           ("stretched", File("phi3", "Q4_1", tied=False, more={"rope.scaling.factor": 4.0})),
+                           ("fused", File("phi2", "Q4_0", tied=False, output_bias=True)),
+                           ("as released", File("phi2", "F16", fused=False, kv_heads=HEADS, rotated=8, base=10000.0, tied=False,
+                                                output_bias=True))):
+            with self.subTest(name, architecture=form.architecture):
+                self.check_logits(form)
+
+    def test_logits_of_stretched_positions(self):
+        for scaling in ({"rope.scaling.type": "linear", "rope.scaling.factor": 4.0}, {"rope.scaling.factor": 4.0},
+                        {"rope.scaling.type": "none", "rope.scaling.factor": 4.0}, {"rope.scaling.type": "linear"}):
+            for architecture in ("llama", "qwen3"):
+                with self.subTest(architecture, **{key.rpartition(".")[2]: value for key, value in scaling.items()}):
+                    self.check_logits(File(architecture, more=scaling))
+
+    def test_layers_without_keys_have_the_windows_of_the_architecture(self):
+        def attributes(form):
+            form.write(self.path)
+            gguf(self.path, self.made)
+            graph = onnx.load(os.path.join(self.made, "model.onnx")).graph
+            nodes = [n for n in graph.node if n.op_type == "GroupQueryAttention"]
+            return [({a.name: onnx.helper.get_attribute_value(a) for a in n.attribute}, n.input[7]) for n in nodes]
+
+        found = attributes(File("gemma2", layers=4))
+        self.assertEqual([(a.get("local_window_size"), a["softcap"], table) for a, table in found],
+                         [(4096, 50, "cos"), (None, 50, "cos")] * 2)
+        found = attributes(File("gemma3", layers=13, base=1e6, more={"attention.sliding_window": 512}))
+        self.assertEqual([(a.get("local_window_size"), table) for a, table in found],
+                         ([(512, "local_cos")] * 5 + [(None, "cos")]) * 2 + [(512, "local_cos")])
+        for architecture in ("gemma", "gemma3", "phi2", "phi3"):
+            found = attributes(File(architecture))
+            self.assertEqual([set(a) & {"local_window_size", "softcap", "scale"} for a, _ in found], [set()] * LAYERS)
+        for architecture, kind in (("gemma", "gemma"), ("gemma2", "gemma2"), ("gemma3", "gemma3_text"), ("phi2", "phi"), ("phi3", "phi3")):
+            File(architecture).write(self.path)
+            gguf(self.path, self.made)
+            self.assertEqual(self.json("genai_config.json")["model"]["type"], kind)
+
+    def test_keys_and_tensors_that_change_nothing_are_read(self):
+        neutral = {"vocab_size": VOCABULARY, "tensor_data_layout": "Meta", "rope.scaling.original_context_length": 32,
+                   "rope.scaling.finetuned": True, "expert_used_count": 0, "attention.causal": True, "attention.max_alibi_bias": 0.0,
+                   "attention.clamp_kqv": 0.0, "rope.scaling.attn_factor": 1.0, "rope.scale_linear": 1.0,
+                   "attn_logit_softcapping": 0.0}
+        for architecture in ("llama", "gemma", "gemma3", "phi2", "phi3"):
+            with self.subTest(architecture):
+                self.check_logits(File(architecture, more={**neutral, "attention.sliding_window": 0}))
 
     def test_weights_keep_their_bits_and_the_level_of_accuracy(self):
         stored = {"Q4_0": 4, "Q4_1": 4, "Q8_0": 8}
@@ -337,15 +507,43 @@ class Gguf(unittest.TestCase):
         with self.assertRaisesRegex(errors.InvalidArgumentError, "wrong.gguf"):
             gguf(path, os.path.join(self.folder, "out"))
         for form, kind, text in (
-                (File("gemma"), errors.UnimplementedError, "wrong.gguf': architecture 'gemma'; known are llama, qwen2, qwen3"),
+                (File("gemma3n"), errors.UnimplementedError,
+                 "wrong.gguf': architecture 'gemma3n'; known are llama, qwen2, qwen3, gemma, gemma2, gemma3, phi2, phi3"),
                 (File(more={"rope.scaling.type": "yarn"}), errors.UnimplementedError, r"scaled positions \(yarn\)"),
+                (File("phi3", more={"rope.scaling.type": "longrope"}), errors.UnimplementedError, r"scaled positions \(longrope\)"),
                 (File(more={"attention.value_length": 2 * WIDTH}), errors.UnimplementedError, "keys and values of different widths"),
                 (File(more={"expert_count": 8}), errors.UnimplementedError, "a mixture of experts"),
+                (File(more={"expert_used_count": 2}), errors.UnimplementedError,
+                 r"the key 'llama.expert_used_count' \(2\) is not supported"),
+                (File(more={"logit_scale": 2.0}), errors.UnimplementedError, r"the key 'llama.logit_scale' \(2.0\) is not supported"),
+                (File(more={"attention.causal": False}), errors.UnimplementedError,
+                 "the key 'llama.attention.causal' .False. is not supported"),
+                (File(more={"attention.head_count_kv": [2, 1]}), errors.UnimplementedError,
+                 "the key 'llama.attention.head_count_kv' has a value for each layer"),
+                (File("gemma", window=5), errors.UnimplementedError, r"the key 'gemma.attention.sliding_window' \(5\) is not supported"),
+                (File("gemma3", more={"attn_logit_softcapping": 50.0}), errors.UnimplementedError,
+                 r"the key 'gemma3.attn_logit_softcapping' \(50.0\) is not supported"),
+                (File("gemma3", more={"attention.sliding_window_pattern": 1}), errors.UnimplementedError,
+                 r"the key 'gemma3.attention.sliding_window_pattern' \(1\)"),
+                (File("gemma3", more={"attention.sliding_window_pattern": [True, False]}), errors.UnimplementedError,
+                 "the key 'gemma3.attention.sliding_window_pattern' has a value for each layer"),
+                (File("phi3", more={"rope.scaling.attn_factor": 1.19}), errors.UnimplementedError,
+                 r"the key 'phi3.rope.scaling.attn_factor' \(1.19"),
+                (File("phi3", tensors=("rope_factors_long.weight",)), errors.UnimplementedError,
+                 r"the tensor 'rope_factors_long.weight' is not supported \(phi3\)"),
+                (File("gemma2", stretched=True), errors.UnimplementedError, r"the tensor 'rope_freqs.weight' is not supported \(gemma2\)"),
+                (File(more={"split.count": 2}), errors.UnimplementedError, "a part of a model"),
+                (File("gemma2", without=("blk.0.post_ffw_norm.weight",)), errors.InvalidArgumentError,
+                 "the tensor 'blk.0.post_ffw_norm.weight' is missing"),
+                (File("gemma3", without=("blk.1.attn_k_norm.weight",)), errors.InvalidArgumentError,
+                 "the tensor 'blk.1.attn_k_norm.weight' is missing"),
+                (File("phi2", without=("output_norm.bias",)), errors.InvalidArgumentError, "the tensor 'output_norm.bias' is missing"),
                 (File(without=("block_count",)), errors.InvalidArgumentError, "wrong.gguf': the key 'llama.block_count' is missing"),
                 (File(without=("blk.1.ffn_up.weight",)), errors.InvalidArgumentError, "the tensor 'blk.1.ffn_up.weight' is missing")):
             form.write(path)
             with self.subTest(text), self.assertRaisesRegex(kind, text):
                 gguf(path, os.path.join(self.folder, "out"))
+            self.assertFalse(os.path.exists(os.path.join(self.folder, "out")))
 
     def test_a_missing_package_is_an_error_with_its_installation(self):
         File().write(self.path)

@@ -87,7 +87,7 @@ class GGUFWriter:
     def add_uint32(self, key, value):
         self.fields[key] = value
 
-    add_float32 = add_string = add_array = add_uint32
+    add_float32 = add_string = add_array = add_bool = add_uint32
 
     def add_tensor(self, name, data, raw_dtype=GGMLQuantizationType.F32):
         self.tensors.append((name, np.array(data), int(raw_dtype)))
