@@ -18,7 +18,7 @@
 #include "exec/support/shard_trial.h"
 #include "onnx/export.h"
 #include "ops/op.h"
-#include "passes/common/input_shapes.h"
+#include "passes/common/fix_input_shapes.h"
 #include "passes/pass.h"
 
 namespace poprt::cli {

@@ -15,7 +15,7 @@
 #include "compiler/chip_options.h"
 #include "compiler/chip_remedies.h"
 #include "compiler/driver.h"
-#include "compiler/fix_shapes.h"
+#include "compiler/static_inputs.h"
 #include "exec/commands.h"
 #include "exec/support/chip_source.h"
 #include "exec/support/debug_model.h"

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "compiler/fix_shapes.h"
 #include "compiler/flow/specialize.h"
+#include "compiler/static_inputs.h"
 #include "ops/facts.h"
 #include "program/link.h"
 

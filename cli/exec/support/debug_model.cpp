@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <random>
 
-#include "compiler/fix_shapes.h"
+#include "compiler/static_inputs.h"
 #include "model/run_input.h"
 #include "ops/op.h"
 #include "passes/pass.h"

@@ -9,8 +9,8 @@
 
 #include "common/temporary_folder.h"
 #include "compiler/driver.h"
-#include "compiler/fix_shapes.h"
 #include "compiler/flow/specialize.h"
+#include "compiler/static_inputs.h"
 #include "exec/support/given_shapes.h"
 #include "exec/support/tensors.h"
 #include "onnx/export.h"

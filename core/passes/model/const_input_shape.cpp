@@ -1,6 +1,6 @@
 #include <charconv>
 
-#include "passes/common/input_shapes.h"
+#include "passes/common/fix_input_shapes.h"
 #include "passes/common/rewrite.h"
 
 namespace poprt::passes::const_input_shape_pass {

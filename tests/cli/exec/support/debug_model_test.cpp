@@ -65,7 +65,7 @@ TEST(DebugModel, ShapesOfInputsAreFixed) {
   EXPECT_EQ(shapes(settings), "f32[7,3] s64[M] ");
 }
 
-// The compiler refuses the same requests (tests/core/compiler/fix_shapes_test.cpp).
+// The compiler refuses the same requests (tests/core/compiler/static_inputs_test.cpp).
 TEST(DebugModel, KnownDimensionsDoNotChange) {
   const auto message = [](const CompileSettings& settings) {
     const auto graph = model_of(

@@ -1,4 +1,4 @@
-#include "passes/common/input_shapes.h"
+#include "passes/common/fix_input_shapes.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "compiler/fix_shapes.h"
+#include "compiler/static_inputs.h"
 
 #include <gtest/gtest.h>
 

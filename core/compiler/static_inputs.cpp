@@ -1,4 +1,4 @@
-#include "compiler/fix_shapes.h"
+#include "compiler/static_inputs.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/edit_distance.h"
 #include "base/error.h"
-#include "passes/common/input_shapes.h"
+#include "passes/common/fix_input_shapes.h"
 
 namespace poprt::compiler {
 
