@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/shape.h"
 #include "compiler/byte_caches.h"
-#include "ir/match.h"
 #include "ir/newest.h"
 #include "ops/op.h"
 #include "passes/common/decoder_attention.h"
@@ -50,35 +50,6 @@ void keep_all_logits(ir::Graph& graph, std::string_view name) {
   if (!v || !graph.is_input(v) || !v->type.has_shape || element_count(v->shape()) != 1) return;
   graph.replace_all_uses(v, graph.add_constant("", Tensor::zeros(v->dtype(), v->shape())));
   graph.erase_value(v);
-}
-
-// Skips the node with which a model selects the last token for its logits: gather_last_logits()
-// selects a token that an input gives, because a piece of a prompt may be padded.
-void keep_all_tokens(ir::Value* logits) {
-  constexpr int kMostSteps = 24;
-  std::vector<ir::Value*> passed;
-  ir::Value* v = logits;
-  for (int step = 0; step < kMostSteps && v && v->producer(); step++) {
-    const ir::Node* n = v->producer();
-    const auto is = [&](size_t input, int64_t wanted) {
-      const auto ints = ir::const_ints(n->input(input));
-      return ints && ints->size() == 1 && (*ints)[0] == wanted;
-    };
-    const auto ends = n->is("Slice") ? ir::const_ints(n->input(2)) : std::nullopt;
-    if ((ends && ends->size() == 1 && (*ends)[0] >= INT32_MAX && is(1, -1) &&
-         (is(3, 1) || is(3, -2)) && (!n->input(4) || is(4, 1))) ||
-        (n->is("Gather") && n->int_attr("axis", 0) == 1 && is(1, -1) &&
-         n->input(1)->type.has_shape && n->input(1)->shape().size() == 1)) {
-      // The declared types have one token.
-      for (ir::Value* one : passed) one->type = {one->dtype(), false, {}, {}};
-      v->graph().replace_all_uses(v, n->input(0));
-      return;
-    }
-    passed.push_back(v);
-    v = n->input(0) && !n->input(0)->is_constant() ? n->input(0)
-        : n->inputs().size() > 1                   ? n->input(1)
-                                                   : nullptr;
-  }
 }
 
 std::string text_of(const nlohmann::json& json, const char* key) {
@@ -184,7 +155,9 @@ GenerationModel::GenerationModel(ir::Graph& graph, GenerationOptions options)
   check_forms(graph);
   if (grows_) {
     place_new_tokens(graph);
-    hide_free_places(graph);
+    std::vector<const ir::Value*> pasts;
+    for (const Cache& c : caches_) pasts.push_back(graph.find(c.past));
+    passes::mask_keys(graph, graph.find(options_.attention_mask), pasts);
     graph.add_input(kPositionInput, {DType::s64, true, {kUnknownDim}, {}});
   }
   for (Cache& cache : caches_)
@@ -502,7 +475,7 @@ void GenerationModel::take_last_logits(ir::Graph& graph) {
   ir::Value* logits = outputs[static_cast<size_t>(at)];
   if (!logits->producer()) fail(ErrorCode::unimplemented, "generation: the logits are an input");
   if (!one_token_) {
-    keep_all_tokens(logits);
+    passes::keep_all_tokens(logits);
     gather_last_logits(graph, static_cast<size_t>(at));
   }
   logits = graph.outputs()[static_cast<size_t>(at)];
@@ -608,42 +581,6 @@ void GenerationModel::check_positions(const ir::Graph& ours, const ir::Graph& th
     positions_->check(*mine, *fixed(theirs, length), length, places);
 }
 
-// Gives the mask of keys to causal attention that has none: in the model of the exporter, all past
-// keys are visible.
-void GenerationModel::hide_free_places(ir::Graph& graph) const {
-  enum : size_t { kMask = 3, kPastKey = 4, kPaddingMask = 4, kBias = 5, kPastKeyOfHeads = 6 };
-  ir::Value *visible = nullptr, *padding = nullptr;
-  const auto nodes = graph.nodes();
-  const auto before = [&](const char* type, std::vector<ir::Value*> inputs) {
-    return graph.add_node(type, std::string(ir::kNewestDomain), inputs, 1, nodes.front());
-  };
-  const auto cast = [&](int64_t type) {
-    ir::Node* n = before("Cast", {graph.find(options_.attention_mask)});
-    n->attributes["to"] = type;
-    return n->output();
-  };
-  constexpr int64_t kBool = 9, kInt32 = 6;
-  for (ir::Node* n : nodes) {
-    const auto reads_cache = [&](size_t input) {
-      const ir::Value* past = n->input(input);
-      return past &&
-             std::ranges::any_of(caches_, [&](const Cache& c) { return c.past == past->name(); });
-    };
-    if (n->is("Attention") && reads_cache(kPastKey) && !n->input(kMask)) {
-      if (!visible)
-        visible = before("Unsqueeze",
-                         {cast(kBool), graph.add_constant("", Tensor::of<int64_t>({2}, {1, 2}))})
-                      ->output();
-      n->set_input(kMask, visible);
-    }
-    if (n->is("MultiHeadAttention", "com.microsoft") && reads_cache(kPastKeyOfHeads) &&
-        !n->input(kPaddingMask) && !n->input(kBias)) {
-      if (!padding) padding = cast(kInt32);
-      n->set_input(kPaddingMask, padding);
-    }
-  }
-}
-
 // The numbers that the model computes from sizes for `past` places and `tokens` new tokens. If they
 // differ from those for C places where both have a column, replaces them by numbers that follow
 // from the position. Throws unimplemented if that is not possible.
@@ -665,8 +602,8 @@ void GenerationModel::place_new_tokens(ir::Graph& graph) {
   const auto differing = [&](const ir::Graph& placed, const std::vector<std::string>& names) {
     for (const GenerationShape& s : shapes()) {
       if (s.batch > 1) continue;
-      for (const int64_t length : {int64_t{1}, places / 2, places - s.tokens}) {
-        if (length < 1) continue;
+      const int64_t longest = places - s.tokens;
+      for (const int64_t length : std::set{std::min<int64_t>(1, longest), longest / 2, longest}) {
         const auto wanted = numbers_at(graph, theirs, length, length, s.tokens);
         const auto found = numbers_at(placed, names, places, length, s.tokens);
         for (size_t i = 0; i < names.size(); i++)

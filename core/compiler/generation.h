@@ -10,10 +10,10 @@
 //
 // The mask of the model hides the free places of the cache. Positions that the model computes from
 // the sizes of its caches, as the mask of a sliding window, become numbers of an input
-// (passes/common/token_positions.h), so the attention needs no change. GenerationModel::fix() lets known forms of attention
-// read present.0 instead of the copy `all` (compiler/byte_caches.h). GroupQueryAttention and
-// TensorScatter already write at a position. The runtime gives past and present the same memory
-// (program/aliases.h).
+// (passes/common/token_positions.h), so the attention needs no change. GenerationModel::fix() lets
+// known forms of attention read present.0 instead of the copy `all` (compiler/byte_caches.h).
+// GroupQueryAttention and TensorScatter already write at a position. The runtime gives past and
+// present the same memory (program/aliases.h).
 //
 // Recurrent states (Mamba, RWKV, linear attention, LSTM) have the same size before and after a run
 // (generation_states.h). They cannot be padded, so a prompt is computed in full pieces.
@@ -130,7 +130,6 @@ class GenerationModel {
   void place_tokens(ir::Graph& graph);
   void check_positions(const ir::Graph& ours, const ir::Graph& theirs) const;
   void place_new_tokens(ir::Graph& graph);
-  void hide_free_places(ir::Graph& graph) const;
   std::vector<Tensor> numbers_at(const ir::Graph& graph, const std::vector<std::string>& names,
                                  int64_t past, int64_t position, int64_t tokens) const;
   std::optional<Shape> fixed_shape(const ir::Value& input, const GenerationShape& shape) const;

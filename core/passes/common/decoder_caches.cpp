@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/shape.h"
+#include "ir/match.h"
+#include "ir/newest.h"
 #include "ops/facts.h"
 
 namespace poprt::passes {
@@ -124,6 +128,71 @@ ir::Node* product_of_logits(ir::Value* value) {
       return nullptr;
   }
   return nullptr;
+}
+
+void keep_all_tokens(ir::Value* logits) {
+  constexpr int kMostSteps = 24;
+  std::vector<ir::Value*> passed;
+  ir::Value* v = logits;
+  for (int step = 0; step < kMostSteps && v && v->producer(); step++) {
+    const ir::Node* n = v->producer();
+    const auto is = [&](size_t input, int64_t wanted) {
+      const auto ints = ir::const_ints(n->input(input));
+      return ints && ints->size() == 1 && (*ints)[0] == wanted;
+    };
+    const auto ends = n->is("Slice") ? ir::const_ints(n->input(2)) : std::nullopt;
+    if ((ends && ends->size() == 1 && (*ends)[0] >= INT32_MAX && is(1, -1) &&
+         (is(3, 1) || is(3, -2)) && (!n->input(4) || is(4, 1))) ||
+        (n->is("Gather") && n->int_attr("axis", 0) == 1 && is(1, -1) &&
+         n->input(1)->type.has_shape && n->input(1)->shape().size() == 1)) {
+      // The declared types have one token.
+      for (ir::Value* one : passed) one->type = {one->dtype(), false, {}, {}};
+      v->graph().replace_all_uses(v, n->input(0));
+      return;
+    }
+    passed.push_back(v);
+    v = n->input(0) && !n->input(0)->is_constant() ? n->input(0)
+        : n->inputs().size() > 1                   ? n->input(1)
+                                                   : nullptr;
+  }
+}
+
+void mask_keys(ir::Graph& graph, ir::Value* mask, std::span<const ir::Value* const> pasts) {
+  enum : size_t {
+    kKeyMask = 3,
+    kPastOfAttention = 4,
+    kPadding = 4,
+    kAddedMask = 5,
+    kPastOfHeads = 6
+  };
+  constexpr int64_t kBool = 9, kInt32 = 6;
+  ir::Value *visible = nullptr, *padding = nullptr;
+  const auto nodes = graph.nodes();
+  const auto before = [&](const char* type, std::vector<ir::Value*> inputs) {
+    return graph.add_node(type, std::string(ir::kNewestDomain), inputs, 1, nodes.front());
+  };
+  const auto cast = [&](int64_t type) {
+    ir::Node* n = before("Cast", {mask});
+    n->attributes["to"] = type;
+    return n->output();
+  };
+  for (ir::Node* n : nodes) {
+    const auto reads_cache = [&](size_t input) {
+      return n->input(input) && std::ranges::count(pasts, n->input(input)) > 0;
+    };
+    if (n->is("Attention") && reads_cache(kPastOfAttention) && !n->input(kKeyMask)) {
+      if (!visible) {
+        ir::Value* axes = graph.add_constant("", Tensor::of<int64_t>({2}, {1, 2}));
+        visible = before("Unsqueeze", {cast(kBool), axes})->output();
+      }
+      n->set_input(kKeyMask, visible);
+    }
+    if (n->is("MultiHeadAttention", "com.microsoft") && reads_cache(kPastOfHeads) &&
+        !n->input(kPadding) && !n->input(kAddedMask)) {
+      if (!padding) padding = cast(kInt32);
+      n->set_input(kPadding, padding);
+    }
+  }
 }
 
 }  // namespace poprt::passes

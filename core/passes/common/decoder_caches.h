@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "ir/graph.h"
 
@@ -46,5 +47,13 @@ StaticCacheInputs static_cache_inputs(const ir::Graph& graph);
 // The product whose result `value` is, after at most 7 nodes of the kinds Cast, Tanh, Identity and
 // (with a constant) Mul, Div and Add; null if there is none.
 ir::Node* product_of_logits(ir::Value* value);
+
+// Skips the Slice or Gather with which a model selects the last token for its logits, `logits`, if
+// there is one: a piece of a prompt may be padded, so the generator selects the token by an input.
+void keep_all_tokens(ir::Value* logits);
+
+// Gives the mask of keys, an input [batch, keys] with 1 for visible ones, to causal attention that
+// has no mask and reads one of `pasts`. In the model of the exporter, all past keys are visible.
+void mask_keys(ir::Graph& graph, ir::Value* mask, std::span<const ir::Value* const> pasts);
 
 }  // namespace poprt::passes

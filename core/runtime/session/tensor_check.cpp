@@ -32,18 +32,18 @@ bool fits(std::span<const int64_t> expected, const RequestRows& rows,
   return true;
 }
 
-// The remedy for sizes that differ from the compiled ones.
-std::string sizes_hint(std::span<const int64_t> expected, const RequestRows& rows,
-                       const TensorType& found, DType dtype) {
+// The remedy for another number of rows than the compiled one.
+std::string rows_hint(std::span<const int64_t> expected, const RequestRows& rows,
+                      const TensorType& found, DType dtype) {
   if (rows.kind != RequestRows::batches || found.dtype != dtype || expected.empty() ||
-      found.shape.size() != expected.size())
+      found.shape.size() != expected.size() ||
+      !std::ranges::equal(found.shape.subspan(1), expected.subspan(1)))
     return {};
-  const bool only_rows = std::ranges::equal(found.shape.subspan(1), expected.subspan(1));
   return fmt::format(
-      "; {}{}if the model has variable dimensions, use `shapes` on_demand with it or with a PopEF "
-      "file that contains it (`embed_source`), or compile it at several shapes (`input_shape`)",
-      only_rows ? fmt::format("given {} rows, compiled for {}: ", found.shape[0], expected[0]) : "",
-      only_rows && rows.may_batch ? "give the runner `batching_dim` 0; or " : "");
+      "; given {} rows, compiled for {}: {}if the model has variable dimensions, use `shapes` "
+      "on_demand with it or with a PopEF file that contains it (`embed_source`), or compile it at "
+      "several shapes (`input_shape`)",
+      found.shape[0], expected[0], rows.may_batch ? "give the runner `batching_dim` 0; or " : "");
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ void check_tensor(const program::Anchor& expected, const RequestRows& rows, cons
        rows.kind == RequestRows::along ? fmt::format(" (any number along dimension {})", rows.dim)
                                        : "",
        dtype_name(found.dtype), shape_string(Shape(found.shape.begin(), found.shape.end())),
-       sizes_hint(shape, rows, found, expected.dtype));
+       rows_hint(shape, rows, found, expected.dtype));
 }
 
 void crop(std::byte* data, DType dtype, std::span<const int64_t> shape,
