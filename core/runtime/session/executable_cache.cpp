@@ -8,8 +8,6 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
-#include <set>
 #include <sstream>
 #include <system_error>
 #include <tuple>
@@ -125,14 +123,6 @@ void make_folder(const fs::path& folder) {
     fail(error == std::errc::permission_denied ? ErrorCode::permission_denied
                                                : ErrorCode::invalid_argument,
          "the folder cannot be made: {}", error.message());
-}
-
-// Returns whether it is called for the first time in this process with the text.
-bool is_first(const std::string& text) {
-  static std::mutex mutex;
-  static std::set<std::string> known;  // guarded by mutex
-  const std::lock_guard lock(mutex);
-  return known.insert(text).second;
 }
 
 }  // namespace
@@ -268,14 +258,8 @@ bool ExecutableCache::store(const CacheKey& key, std::span<const std::byte> payl
     log().info("wrote cache file '{}'", path_of(key).string());
     return true;
   } catch (const std::exception& e) {
-    // Once, because each shape that is compiled on demand would repeat it.
-    try {
-      const std::string warning =
-          fmt::format("cannot write to the cache '{}': {}; POPXL_CACHE_DIR names another folder",
-                      folder_.string(), e.what());
-      if (is_first(warning)) log().warn("{}", warning);
-    } catch (const std::exception&) {  // no memory for the warning
-    }
+    log().warn("cannot write to the cache '{}': {}; POPXL_CACHE_DIR names another folder",
+               folder_.string(), e.what());
     return false;
   }
 }

@@ -59,8 +59,8 @@ class ExecutableCache {
                                     std::vector<std::string>* warnings = nullptr) const;
 
   // Creates the folder if it is missing, so that other users cannot write to it. Returns whether it
-  // has written the entry. Errors are only logged as warnings, each once in a process, because the
-  // result of the compilation must not be lost. Writes nothing if find() would not use the entry
+  // has written the entry. Errors are only logged as warnings, because the result of the
+  // compilation must not be lost. Writes nothing if find() would not use the entry
   // because another user may have made it. `warnings` are those of the compilation.
   bool store(const CacheKey& key, std::span<const std::byte> payload,
              const std::vector<std::string>& warnings = {}) const noexcept;
