@@ -45,6 +45,8 @@ std::string first_known(const ir::Graph& graph, const std::string& given,
   return "";
 }
 
+// Replaces the input by 0, so that the model computes the logits of all tokens.
+// gather_last_logits() selects one, because a piece of a prompt may be padded.
 void keep_all_logits(ir::Graph& graph, std::string_view name) {
   ir::Value* v = graph.find(name);
   if (!v || !graph.is_input(v) || !v->type.has_shape || element_count(v->shape()) != 1) return;
@@ -408,8 +410,7 @@ void GenerationModel::check_inputs(const ir::Graph& graph) const {
   }
 }
 
-// A cache that grows has free places, which only a mask hides, and the model must not compute the
-// position of a token from the size of the cache.
+// A cache that grows has free places, which only a mask hides.
 void GenerationModel::check_forms(const ir::Graph& graph) const {
   if (caches_.empty()) return;  // states need neither a mask nor positions
   if (grows_) {
@@ -581,9 +582,9 @@ void GenerationModel::check_positions(const ir::Graph& ours, const ir::Graph& th
     positions_->check(*mine, *fixed(theirs, length), length, places);
 }
 
-// The numbers that the model computes from sizes for `past` places and `tokens` new tokens. If they
-// differ from those for C places where both have a column, replaces them by numbers that follow
-// from the position. Throws unimplemented if that is not possible.
+// Compares the numbers that the model computes from sizes without free places and with C places,
+// for several lengths. If they differ in a column that both have, replaces them by numbers that
+// follow the position. Throws unimplemented if these differ, too.
 void GenerationModel::place_new_tokens(ir::Graph& graph) {
   const int64_t places = options_.max_length;
   const passes::JoinedPlaces joined{places, options_.attention_mask};
@@ -623,6 +624,7 @@ void GenerationModel::place_new_tokens(ir::Graph& graph) {
   passes::TokenPositions::run(graph, {"eliminate_deadend"});
 }
 
+// The values of `names` for a past of `past` places and `tokens` new tokens from `position` on.
 std::vector<Tensor> GenerationModel::numbers_at(const ir::Graph& graph,
                                                 const std::vector<std::string>& names, int64_t past,
                                                 int64_t position, int64_t tokens) const {

@@ -298,7 +298,7 @@ class Positions {
   }
 
   // Whether a Slice cuts an axis of a fixed size. Axes of other sizes have the layout of the places
-  // and the new tokens, as data have. A Slice along several axes is not changed, too.
+  // and the new tokens, as data have. A Slice along several axes is not changed either.
   static bool cuts_a_table(const Node& n) {
     const auto axes = n.input(3) ? axes_of(n.input(3)) : std::optional(std::vector<int64_t>{0});
     const ir::ValueType& type = n.input(0)->type;
@@ -646,19 +646,23 @@ void remove_row(Graph& graph, Value* row) {
   graph.erase_value(row);
 }
 
-// Whether `ours` begins with the numbers of `theirs`: an axis of `places` elements may have only
-// `keys` elements in `theirs`.
-bool agrees(const Tensor& ours, const Tensor& theirs, int64_t keys, int64_t places) {
+// Whether `ours` has the numbers of `theirs`: an axis of `long_size` elements may have only
+// `short_size` elements in `theirs`. Elements from `end` on, counted in `theirs`, are the last ones
+// of the axis in `ours`, too.
+bool agrees(const Tensor& ours, const Tensor& theirs, int64_t long_size, int64_t short_size,
+            size_t end = SIZE_MAX) {
   const Shape &a = ours.shape(), &b = theirs.shape();
   if (a.size() != b.size()) return false;
   for (size_t d = 0; d < a.size(); d++)
-    if (a[d] != b[d] && (a[d] != places || b[d] != keys)) return false;
+    if (a[d] != b[d] && (a[d] != long_size || b[d] != short_size)) return false;
   const std::vector<double> x = ours.to_doubles(), y = theirs.to_doubles();
   for (size_t i = 0; i < y.size(); i++) {
     size_t rest = i, at = 0, stride = 1;
     for (size_t d = b.size(); d-- > 0;) {
-      at += rest % static_cast<size_t>(b[d]) * stride;
+      size_t index = rest % static_cast<size_t>(b[d]);
       rest /= static_cast<size_t>(b[d]);
+      if (a[d] != b[d] && index >= end) index += static_cast<size_t>(long_size - short_size);
+      at += index * stride;
       stride *= static_cast<size_t>(a[d]);
     }
     const double limit = 1e-5 * std::max(1.0, std::abs(y[i]));
@@ -756,7 +760,7 @@ void TokenPositions::check(const ir::Graph& ours, const ir::Graph& theirs, int64
                             : evaluate(cone, {{row, Tensor::of<int64_t>({}, {length})}})[0];
     const int64_t keys = length + 1;
     if (!wanted || !wanted->is_constant() ||
-        !token_positions::agrees(made, wanted->constant(), keys, places))
+        !token_positions::agrees(made, wanted->constant(), places, keys))
       fail(ErrorCode::unimplemented,
            "generation: the positions of '{}' could not be found, because the model computes them "
            "from the size of its caches in an unknown way; export it with the input position_ids",
@@ -765,28 +769,10 @@ void TokenPositions::check(const ir::Graph& ours, const ir::Graph& theirs, int64
 }
 
 bool agree_in_columns(const Tensor& ours, const Tensor& theirs, const Columns& columns) {
-  if (!ours.defined() || !theirs.defined()) return false;
-  const Shape &a = ours.shape(), &b = theirs.shape();
-  if (a.size() != b.size()) return false;
-  for (size_t d = 0; d < a.size(); d++)
-    if (a[d] != b[d] &&
-        (a[d] != columns.places + columns.tokens || b[d] != columns.length + columns.tokens))
-      return false;
-  const std::vector<double> x = ours.to_doubles(), y = theirs.to_doubles();
-  for (size_t i = 0; i < y.size(); i++) {
-    size_t rest = i, at = 0, stride = 1;
-    for (size_t d = b.size(); d-- > 0;) {
-      size_t index = rest % static_cast<size_t>(b[d]);
-      rest /= static_cast<size_t>(b[d]);
-      if (a[d] != b[d] && index >= static_cast<size_t>(columns.length))
-        index += static_cast<size_t>(columns.places - columns.length);
-      at += index * stride;
-      stride *= static_cast<size_t>(a[d]);
-    }
-    const double limit = 1e-5 * std::max(1.0, std::abs(y[i]));
-    if (x[at] != y[i] && !(std::abs(x[at] - y[i]) <= limit)) return false;
-  }
-  return true;
+  return ours.defined() && theirs.defined() &&
+         token_positions::agrees(ours, theirs, columns.places + columns.tokens,
+                                 columns.length + columns.tokens,
+                                 static_cast<size_t>(columns.length));
 }
 
 void positions_from_sizes(ir::Graph& graph, ir::Value* given, ir::Value* past, size_t axis,
