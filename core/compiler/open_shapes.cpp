@@ -254,7 +254,7 @@ std::set<std::string> all_sizes(const std::vector<OpenAnchor>& outputs) {
 }
 
 // Finds the types of inputs and outputs by a conversion at the first possible one of several sizes.
-// The last one stands for the sizes that the options fix, if they fix all. With `twice`, a second
+// The last one, 0, means the sizes that the options fix, if they fix all. With `twice`, a second
 // conversion at another size shows which sizes depend on data only if they are large enough, such
 // as the size of a result of an If that slices in one branch, and whether the number of elements of
 // a sequence depends on a size. Returns false if no size is possible, or if the names, the ranks or
